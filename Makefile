@@ -1,0 +1,54 @@
+# Forge needs Python >= 3.11, make and git. Everything else is installed into .venv by these targets.
+PYTHON ?= python3
+VENV   ?= .venv
+ENGINE ?= quickjs-ng
+BIN     = $(VENV)/bin
+CHAOS_SECONDS ?= 60
+
+.PHONY: setup setup-dev demo serve test check bench chaos clean
+
+setup: $(VENV)/.installed
+$(VENV)/.installed: requirements.txt requirements-quickjs.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "forge: Python 3.11 or newer is needed (PYTHON=...)"; exit 2; }
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@echo "forge: installing into $(VENV)"
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt
+	@if [ "$(ENGINE)" = quickjs ]; then \
+		$(BIN)/python -m pip uninstall -q -y quickjs-ng && \
+		$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-quickjs.txt; fi
+	@touch $@
+
+setup-dev: $(VENV)/.installed-dev
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-dev.txt
+	@touch $@
+
+demo: setup
+	@$(BIN)/python manage.py demo
+
+serve: setup
+	@$(BIN)/python manage.py serve
+
+# SQLite always; PostgreSQL and a broker only where FORGE_TEST_DATABASE_URL / FORGE_TEST_BROKER_URL name them.
+test: setup-dev
+	env -u FORGE_TEST_DATABASE_URL -u FORGE_TEST_BROKER_URL $(BIN)/python -m pytest -n 2 -q
+	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then \
+		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(BIN)/python -m pytest -n 2 -q tests/db tests/process tests/browser; \
+	else echo "forge: SQLite only; name FORGE_TEST_DATABASE_URL (and FORGE_TEST_BROKER_URL) to run on PostgreSQL too"; fi
+
+check: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
+	$(BIN)/python -m pip check
+	@$(BIN)/pip-audit -r requirements.txt --progress-spinner off || test -z "$(FORGE_AUDIT)"
+
+bench: setup-dev
+	@for figure in guest ledger; do $(BIN)/python -m tests.bench.$$figure || exit 1; done
+	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then :; fi
+
+clean:
+	rm -rf $(VENV) var staticfiles .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,10 @@
+"""The approvals Django app."""
+
+from django.apps import AppConfig
+
+
+class ApprovalsConfig(AppConfig):
+    """Label `approvals`."""
+
+    name = "approvals"
+    verbose_name = "Approvals"

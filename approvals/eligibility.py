@@ -1,0 +1,49 @@
+"""Who may answer an approval, and how freshly they must have proved who they are."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Q
+
+from approvals.models import Agent, Approval
+from approvals.states import Method, Risk
+from forge_project.kernel import clock
+from forge_project.kernel.errors import Denied
+
+FRESH = timedelta(hours=12)
+FRESH_CRITICAL = timedelta(minutes=5)
+AHEAD = timedelta(minutes=1)  # hosts' clocks may differ by this much; a log-in further in the future proves nothing
+
+
+def is_agent(user: User) -> bool:
+    """Whether this is a program's account."""
+    return Agent.objects.filter(user_id=user.pk).exists()
+
+
+def check_person(actor: User) -> None:
+    """Raises Denied unless `actor`, freshly read, is an active person who may decide approvals."""
+    if not actor.is_active:
+        raise Denied("this account is not active", rule="approval.inactive")
+    if is_agent(actor):
+        raise Denied("an agent's account decides nothing", rule="approval.agent")
+    if not actor.has_perm("approvals.decide_approval"):
+        raise Denied("this needs the permission to decide approvals", rule="approval.permission")
+
+
+def check_not_own(actor: User, approval: Approval) -> None:
+    """Raises Denied to the caller, its owner, and the person it acts for: nobody approves their own."""
+    owned = Agent.objects.filter(Q(user_id=approval.caller_id, owner_id=actor.pk)).exists()
+    if owned or actor.pk in {approval.caller_id, approval.on_behalf_of_id}:
+        raise Denied("nobody decides their own requests", rule="approval.self")
+
+
+def check_fresh(approval: Approval, method: Method, authenticated_at: datetime) -> None:
+    """Raises Denied unless the log-in is recent, and for critical risk a password just given."""
+    critical = approval.risk == Risk.CRITICAL
+    if method == Method.TOKEN and (critical or not settings.FORGE_API_DECISIONS):
+        raise Denied("tokens do not decide this", rule="approval.token")
+    age = clock.now() - authenticated_at
+    allowed = FRESH_CRITICAL if critical else FRESH
+    if not -AHEAD <= age <= allowed or (critical and method != Method.PASSWORD):
+        raise Denied("log in again to decide this", rule="approval.stale_login", within_s=int(allowed.total_seconds()))

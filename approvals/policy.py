@@ -1,0 +1,47 @@
+"""Which calls pass, which are refused, and which a person must see: the first live rule that matches."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from approvals.models import PolicyRule
+from approvals.states import Decision, Effect
+
+DEFAULT = "default"  # no stored rule may have this name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a rule may look at. `caller` is a user name; `network`: whether the call reaches out of this host."""
+
+    caller: str
+    workspace: str
+    capability: str
+    effect: str
+    network: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The decision and the rule, with its version, that made it."""
+
+    decision: Decision
+    rule: str
+    version: int
+    reason: str
+
+
+def judge(question: Question) -> Verdict:
+    """The verdict of the first live rule by (priority, name) that matches, else of the built-in default."""
+    rules = PolicyRule.objects.filter(retired_at=None, caller__in=["", question.caller])
+    for rule in rules.order_by("priority", "name"):
+        if fnmatchcase(question.capability, rule.capability):
+            return Verdict(decision=Decision(rule.decision), rule=rule.name, version=rule.version, reason=rule.reason)
+    return _default(question)
+
+
+def _default(question: Question) -> Verdict:
+    """Reads that stay on this host and internal calls change nothing anybody must see; all else is looked at."""
+    harmless = question.effect == Effect.INTERNAL or (question.effect == Effect.READ and not question.network)
+    if harmless:
+        return Verdict(decision=Decision.ALLOW, rule=DEFAULT, version=1, reason="a local read or an internal call")
+    return Verdict(decision=Decision.REVIEW, rule=DEFAULT, version=1, reason="no rule allows this without a person")

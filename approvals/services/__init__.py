@@ -1,0 +1,13 @@
+"""Writes of approvals and policy rules: one verb a file."""
+
+from approvals.services.ask import Ask, ask
+from approvals.services.consume import Consume, consume
+from approvals.services.decide import Decide, decide
+from approvals.services.expire import expire_due
+from approvals.services.revoke import Revoke, revoke, revoke_in
+from approvals.services.rules import RetireRule, SaveRule, retire_rule, save_rule
+
+__all__ = [
+    "Ask", "Consume", "Decide", "RetireRule", "Revoke", "SaveRule",
+    "ask", "consume", "decide", "expire_due", "retire_rule", "revoke", "revoke_in", "save_rule",
+]  # fmt: skip

@@ -1,0 +1,68 @@
+"""A person answers."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from approvals import eligibility, ports, selectors
+from approvals.models import Approval
+from approvals.services import words
+from approvals.states import Method, State
+from approvals.transitions import lost, move
+from forge_project.kernel import clock
+from forge_project.kernel.errors import Invalid
+from forge_project.ledger.writing import Page, writing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decide:
+    """One person's answer to what they were shown: `version` and `fingerprint` as seen, and how they logged in."""
+
+    approval_ref: str
+    actor: User
+    decision: Literal["approve", "deny"]
+    version: int
+    fingerprint: str
+    authenticated_at: datetime
+    method: Literal["session", "token", "password"]
+    reason: str = ""
+
+
+def decide(asked: Decide) -> Approval:
+    """The approval, approved or denied. Raises Missing, Invalid, Denied; Conflict (who was first, when, why)."""
+    if asked.decision not in ("approve", "deny") or asked.method not in Method.values:
+        raise Invalid("a decision is approve or deny, by session, token or password", path="/decision")
+    reason = words.required(asked.reason) if asked.decision == "deny" else words.reason(asked.reason)
+    with writing(selectors.get(asked.approval_ref).invocation_id) as page:
+        row = Approval.objects.get(pk=asked.approval_ref)
+        actor = User.objects.get(pk=asked.actor.pk)  # not as the session cached it
+        eligibility.check_person(actor)
+        eligibility.check_not_own(actor, row)
+        eligibility.check_fresh(row, Method(asked.method), asked.authenticated_at)
+        if not _answer(page, row, asked, actor, reason):
+            lost(row.pk)
+        ports.decided(page, row)
+    return row
+
+
+def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) -> bool:
+    now = clock.now()
+    seen = {"state": State.PENDING, "version": asked.version, "fingerprint": asked.fingerprint, "expires_at__gt": now}
+    said = {
+        "decision": asked.decision,
+        "actor": f"user:{actor.username}",
+        "reason": reason,
+        "method": asked.method,
+        "authenticated_at": clock.text(asked.authenticated_at),
+        "shown": row.fingerprint,
+    }
+    columns: dict[str, Any] = {
+        "decided_by": actor, "decided_at": now, "reason": reason, "authentication": asked.method,
+    }  # fmt: skip
+    if asked.decision == "deny":
+        return move(page, row, State.DENIED, where=seen, said=said, **columns)
+    columns["expires_at"] = now + timedelta(seconds=settings.FORGE_APPROVAL_UNUSED_SECONDS)
+    return move(page, row, State.APPROVED, where=seen, said=said, **columns)

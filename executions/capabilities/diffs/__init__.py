@@ -1,0 +1,1 @@
+"""Unified diffs: strict parsing and pure application; no file is touched here."""

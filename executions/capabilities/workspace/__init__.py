@@ -1,0 +1,1 @@
+"""A workspace's files, reached by directory descriptors only."""

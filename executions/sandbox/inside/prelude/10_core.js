@@ -1,0 +1,181 @@
+// Primordials and the one JSON encoder. Everything is captured before user code runs, and nothing below reaches a
+// method through a prototype the user can change: own lists have no prototype, methods go through apply().
+const O = Object, P = Promise, apply = Reflect.apply, construct = Reflect.construct;
+const stringify = JSON.stringify, parse = JSON.parse, Str = String, RealDate = Date;
+const setProto = O.setPrototypeOf, numberText = Number.prototype.toString, objectProto = O.prototype;
+const define = O.defineProperty, keysOf = O.keys, ownProperty = O.getOwnPropertyDescriptor, protoOf = O.getPrototypeOf;
+const freeze = O.freeze, isArray = Array.isArray, isInteger = Number.isInteger, isFinite = Number.isFinite;
+const isError = Error.isError, isSafe = Number.isSafeInteger, trunc = Math.trunc, imul = Math.imul;
+const then = P.prototype.then, exec = RegExp.prototype.exec, join = Array.prototype.join;
+const sliced = Str.prototype.slice, unitAt = Str.prototype.charCodeAt, wellFormed = Str.prototype.toWellFormed;
+const isWellFormed = Str.prototype.isWellFormed, sourceOf = Function.prototype.toString;
+const mapGet = Map.prototype.get, mapSet = Map.prototype.set, mapHas = Map.prototype.has, mapDelete = Map.prototype.delete;
+const mapSize = ownProperty(Map.prototype, "size").get, mapEach = Map.prototype.forEach, mapClear = Map.prototype.clear, MapOf = Map, weakGet = WeakMap.prototype.get, weakSet = WeakMap.prototype.set;
+const weakHas = WeakMap.prototype.has, RealFunction = Function, TypeErr = TypeError, RangeErr = RangeError;
+const Internal = typeof InternalError === "function" ? InternalError : RangeErr;
+
+const MAX_DEPTH = 200, MAX_MESSAGE = 2000, FIRST_LINE = 1000;
+const list = () => setProto([], null);
+const put = (to, item) => { to[to.length] = item; };
+const sizeOf = (map) => apply(mapSize, map, []);
+const joined = (items, by) => apply(join, items, [by]);
+const has = (map, key) => apply(mapHas, map, [key]);
+const found = (regexp, text) => apply(exec, regexp, [text]) !== null; // for expressions without the flag g
+
+const NUL = /\u0000/, LONG_DIGITS = /[0-9]{16}/, NON_ASCII = /[\u0080-\uffff]/, EACH_NON_ASCII = /[\u0080-\uffff]/g;
+// What in a short JSON text needs a closer look: escapes to make, integers that may be too long, lone surrogates.
+const SUSPECT = /[\u0080-\uffff]|[0-9]{16}|\\u[dD][89a-fA-F]/, SHORT = 2 * MAX_DEPTH;
+const SIMPLE = /^[ !#-[\]-~]*$/;
+
+// A limit's error carries the code the execution fails with if nobody catches it.
+const codes = new WeakMap();
+class ToolError extends Error {
+  constructor(error) {
+    super(Str(error.message));
+    define(this, "name", { value: "ToolError", configurable: true, writable: true });
+    this.code = Str(error.code);
+    this.retryable = error.retryable === true;
+    if (error.details !== undefined) this.details = error.details;
+  }
+}
+freeze(ToolError);
+
+function refusal(code, message) {
+  const error = new ToolError({ code, message, retryable: false });
+  if (apply(sliced, code, [0, 5]) !== "TOOL_") apply(weakSet, codes, [error, code]);
+  return error;
+}
+
+// The global RangeError and InternalError note what user code makes with them, so that an unnoted one is the engine's.
+const guestMade = new WeakMap();
+function noted(Real, name) {
+  const Noted = function (...given) {
+    const error = construct(Real, given, new.target === undefined ? Noted : new.target);
+    apply(weakSet, guestMade, [error, true]);
+    return error;
+  };
+  define(Noted, "name", { value: name, configurable: true });
+  define(Noted, "length", { value: 1, configurable: true });
+  define(Noted, "prototype", { value: Real.prototype, writable: false });
+  setProto(Noted, Error);
+  define(Real.prototype, "constructor", { value: Noted, writable: true, configurable: true });
+  define(globalThis, name, { value: Noted, writable: true, configurable: true });
+}
+noted(RangeErr, "RangeError");
+if (Internal !== RangeErr) noted(Internal, "InternalError");
+
+function engineError(error, Real) {
+  return isError(error) && protoOf(error) === Real.prototype && !apply(weakHas, guestMade, [error]);
+}
+function engineSays(error, Real, start) {
+  if (!engineError(error, Real)) return false;
+  const message = ownProperty(error, "message");
+  return message !== undefined && typeof message.value === "string" &&
+    apply(sliced, message.value, [0, start.length]) === start;
+}
+const isMemoryError = (error) => engineSays(error, Internal, "out of memory");
+const isStackError = (error) => engineSays(error, RangeErr, "Maximum call stack") || engineSays(error, Internal, "stack overflow");
+
+// A replaced toJSON on these prototypes must not rewrite what crosses; own and class methods still work.
+for (const Base of [O, Array, Str, Number, Boolean]) {
+  const base = Base.prototype;
+  define(base, "toJSON", {
+    get() { return undefined; },
+    set(value) {
+      if (this === base || this === objectProto) return;
+      define(this, "toJSON", { value, writable: true, enumerable: true, configurable: true });
+    },
+    enumerable: false, configurable: false,
+  });
+}
+
+function refuseFaults(value, depth, code, what) {
+  if (typeof value === "string") {
+    if (!apply(isWellFormed, value, [])) throw refusal(code, what + " holds a lone surrogate");
+  } else if (typeof value === "number") {
+    if (isInteger(value) && !isSafe(value) && found(LONG_DIGITS, stringify(value))) {
+      throw refusal(code, what + " holds an integer beyond 2^53-1: send it as text");
+    }
+  } else if (value !== null && typeof value === "object") {
+    if (depth >= MAX_DEPTH) throw refusal(code, what + " is nested deeper than " + MAX_DEPTH);
+    const keys = keysOf(value);
+    for (let i = 0; i < keys.length; i++) {
+      if (!isArray(value)) refuseFaults(keys[i], depth, code, what);
+      refuseFaults(value[keys[i]], depth + 1, code, what);
+    }
+  }
+}
+
+function ascii(text) {
+  if (!found(NON_ASCII, text)) return text;
+  const parts = list();
+  let from = 0, hit;
+  EACH_NON_ASCII.lastIndex = 0;
+  while ((hit = apply(exec, EACH_NON_ASCII, [text])) !== null) {
+    const hex = "000" + apply(numberText, apply(unitAt, hit[0], [0]), [16]);
+    put(parts, apply(sliced, text, [from, hit.index]) + "\\u" + apply(sliced, hex, [-4]));
+    from = hit.index + 1;
+  }
+  put(parts, apply(sliced, text, [from]));
+  return joined(parts, "");
+}
+
+// ASCII JSON text of a value, or undefined where JSON has none (undefined, a function, a symbol).
+// Over `most` bytes it is refused with `limitCode`, before time is spent on looking into it.
+function encode(value, code, what, most, limitCode) {
+  let json;
+  try {
+    json = stringify(value);
+  } catch (error) {
+    if (error === null || isMemoryError(error)) throw error;
+    throw refusal(code, what + " is not JSON: " + (isStackError(error) ? "nested too deeply" : describe(error)));
+  }
+  if (json === undefined) return undefined;
+  if (json.length <= SHORT && json.length <= most && !found(SUSPECT, json)) return json;
+  let text = json;
+  if (json.length <= most) {
+    refuseFaults(parse(json), 0, code, what); // also the depth: 200 levels are 400 characters
+    text = ascii(json);
+  }
+  if (text.length > most) throw refusal(limitCode, what + " has over " + most + " bytes of JSON");
+  return text;
+}
+
+const plain = (text) => (text.length <= SHORT && found(SIMPLE, text) ? '"' + text + '"' : ascii(stringify(apply(wellFormed, text, []))));
+const shortened = (text, size) => (text.length > size ? apply(sliced, text, [0, size]) : text);
+
+// What a thrown value says, for people: text of the guest, never evidence.
+function describe(error) {
+  try {
+    if (!isError(error)) return shortened(typeof error === "string" ? error : shown(error), MAX_MESSAGE);
+    const name = shortened(Str(error.name), 100), message = shortened(Str(error.message), MAX_MESSAGE);
+    const code = error instanceof ToolError ? " " + shortened(Str(error.code), 100) : "";
+    return message === "" ? name + code : name + code + ": " + message;
+  } catch (broken) {
+    return "an error that can't be printed";
+  }
+}
+
+// One value as text for output and log.
+function shown(value) {
+  if (typeof value === "string") return value;
+  if (isError(value)) return describe(value);
+  if (typeof value === "object" && value !== null) {
+    const json = stringify(value);
+    return json === undefined ? Str(value) : json;
+  }
+  return Str(value);
+}
+
+const FRAME_LINE = /<input>:([0-9]+):/g;
+function lineOf(error) {
+  try {
+    const stack = isError(error) ? error.stack : undefined;
+    if (typeof stack !== "string") return 0;
+    const text = shortened(stack, 4 * MAX_MESSAGE);
+    let hit;
+    FRAME_LINE.lastIndex = 0;
+    while ((hit = apply(exec, FRAME_LINE, [text])) !== null) if (+hit[1] > FIRST_LINE) return hit[1] - FIRST_LINE;
+  } catch (broken) { /* a getter of the guest threw: there is no line */ }
+  return 0;
+}

@@ -1,0 +1,94 @@
+"""Drives one claimed execution to where it ends, parks, or is given back."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+from executions.errors import LeaseLost
+from executions.models import Execution
+from executions.sandbox.shapes import Complete, Fatal
+from executions.services import first_start, single, waiting
+from executions.services.attempt import Attempt
+from executions.services.close import Leftovers, close, end_of, stopping
+from executions.services.ending import Ending, Parked
+from executions.services.finish import End
+from executions.services.runtime import Runtime
+from executions.services.script import Script
+from executions.services.shapes import Fault
+from executions.states import Kind, Status
+from executions.transitions import Lease
+from forge_project.kernel import clock
+from forge_project.kernel.errors import Invalid, NotReady, TooLarge
+
+log = logging.getLogger("forge.executions")
+
+
+def advance(lease: Lease, runtime: Runtime) -> None:
+    """Runs one attempt. Losing the lease is normal and silent; a bug leaves the row to housekeeping."""
+    try:
+        execution = Execution.objects.select_related("workspace", "caller").get(pk=lease.ref)
+        attempt = Attempt(lease=lease, runtime=runtime, execution=execution)
+        if execution.kind == Kind.CAPABILITY:
+            single.drive(attempt)
+        else:
+            drive(attempt)
+    except LeaseLost:
+        log.info("lease lost: %s#%d", lease.ref, lease.attempt)
+
+
+def drive(attempt: Attempt) -> None:
+    """A script's attempt. Parking may be refused (something was decided meanwhile): then the next one goes on."""
+    fixed = first_start.sealed_start(attempt.execution)
+    first = fixed or first_start.make(attempt.execution)
+    try:
+        message = first_start.start_message(attempt, first, replaying=fixed is not None)
+        guest = attempt.runtime.zygotes.spawn(message)
+    except (NotReady, Invalid, TooLarge) as error:
+        fault = Fault(code=error.code, message=error.message, retryable=error.retryable, details=error.facts)
+        return close(attempt, End(status=Status.FAILED, fault=fault), Leftovers())
+    script = Script(attempt, guest, None if fixed else first)
+    confirmed = False
+    try:
+        ended = script.run()
+        while isinstance(ended, Parked) and not _park(attempt, script):
+            ended = script.go_on()
+    finally:
+        confirmed = guest.kill()
+    if isinstance(ended, Parked):
+        return None
+    if attempt.cancelled():
+        stopping(attempt, "cancelled")
+    script.finish_calls()
+    usage = guest.usage
+    columns: dict[str, Any] = columns_of(attempt) | {
+        "cpu_ms": attempt.execution.cpu_ms + usage.cpu_ms,
+        "termination_unconfirmed": not confirmed,
+        "metrics": {"cpu_ms": usage.cpu_ms, "wall_ms": attempt.active_ms, "peak_memory_bytes": usage.peak_bytes},
+    }
+    return _end(attempt, script, ended, columns, script.leftovers(first.state))
+
+
+def _park(attempt: Attempt, script: Script) -> bool:
+    script.settle_unwritten()
+    return waiting.park(attempt.lease, columns_of(attempt))
+
+
+def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any], left: Leftovers) -> None:
+    if isinstance(ended, Complete | Fatal) or attempt.cancelled():
+        frame = ended if isinstance(ended, Complete | Fatal) else Fatal("CANCELLED", "cancelled")
+        end = end_of(frame, cancelled=attempt.cancelled())
+    elif script.unknown:
+        end = End(status=Status.UNKNOWN)
+    elif clock.monotonic() >= attempt.deadline:
+        end = end_of(Fatal("TIMEOUT", "the execution's time is used up"), cancelled=False)
+    elif attempt.runtime.draining.is_set():
+        script.settle_unwritten()
+        return waiting.requeue(attempt.lease, columns, "drained")
+    else:
+        raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
+    return close(attempt, replace(end, columns=columns), left)
+
+
+def columns_of(attempt: Attempt) -> dict[str, Any]:
+    """What every end of an attempt writes."""
+    return {"active_ms": attempt.active_ms}

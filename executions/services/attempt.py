@@ -1,0 +1,72 @@
+"""What one attempt at an execution carries from its claim to its end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.conf import settings
+
+from executions.models import Execution
+from executions.sandbox.limits import Limits
+from executions.services.guard import Guard
+from executions.services.runtime import Runtime
+from executions.transitions import Lease
+from forge_project.kernel import clock
+
+CANCEL_POLL_SECONDS = 0.5  # a cancel is seen within 1 s
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """One attempt: its lease, its clocks, its execution as it was at the claim."""
+
+    lease: Lease
+    runtime: Runtime
+    execution: Execution
+    started: float = field(default_factory=clock.monotonic)
+    _asked_at: float = 0.0
+    _cancelled: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        """The execution's limits."""
+        return Limits(**self.execution.limits)
+
+    @property
+    def deadline(self) -> float:
+        """When the execution's active time is used up (monotonic seconds)."""
+        return self.started + (self.execution.timeout_ms - self.execution.active_ms) / 1000
+
+    @property
+    def active_ms(self) -> int:
+        """The execution's active time so far, this attempt's included."""
+        return self.execution.active_ms + int((clock.monotonic() - self.started) * 1000)
+
+    @property
+    def guard(self) -> Guard:
+        """The conditions of this attempt's dispatches."""
+        return Guard(lease=self.lease, runtime=self.runtime, deadline=self.deadline)
+
+    def cancelled(self) -> bool:
+        """Whether someone asked for the end; the row is read at most twice a second."""
+        now = clock.monotonic()
+        if not self._cancelled and now - self._asked_at >= CANCEL_POLL_SECONDS:
+            self._asked_at = now
+            rows = Execution.objects.filter(pk=self.lease.ref)
+            self._cancelled = rows.exclude(cancel_requested_at=None).exists()
+        return self._cancelled
+
+    def stop(self) -> bool:
+        """Whether a running guest has to go: cancelled, or this worker drains."""
+        return self.cancelled() or self.runtime.draining.is_set()
+
+
+Digest = Callable[[object], str]
+
+
+def replay_digest(execution: Execution) -> Digest:
+    """The keyed digest turns are recorded under: always by the key the execution began with."""
+
+    def digest(value: object) -> str:
+        return str(settings.FORGE_FINGERPRINTS.of(value, like=execution.input_fingerprint))
+
+    return digest

@@ -1,0 +1,81 @@
+"""The effect boundary: everything that must hold, the approval's consumption and T1 in one transaction."""
+
+from typing import Any
+
+from approvals.policy import Verdict
+from approvals.services.consume import Consume, consume
+from executions.capabilities.base import Capability, Precondition
+from executions.models import Call, Execution
+from executions.services import asking, journal
+from executions.services.guard import Guard
+from executions.states import CallStatus, SideEffect
+from forge_project.kernel import clock, failpoints
+from forge_project.kernel.errors import Conflict, Denied
+from forge_project.ledger.writing import Page, writing
+
+
+class MustAsk(Conflict):
+    """Policy wants a person now, where it did not before."""
+
+    code = "APPROVAL_REQUIRED"
+
+
+class Boundary:
+    """What an executor crosses by `begin`, once, right before its first effect."""
+
+    def __init__(self, call: Call, capability: Capability, guard: Guard) -> None:
+        self._call, self._capability, self._guard = call, capability, guard
+        self.begun: Precondition | None = None
+
+    @property
+    def operation_id(self) -> str:
+        """Names this operation's traces in the world."""
+        return self._call.operation_id
+
+    def begin(self, precondition: Precondition) -> None:
+        """T1. Raises what forbids the effect; after it returns the effect may happen, once."""
+        if self.begun is not None:
+            raise Conflict("the boundary is crossed once", operation=self.operation_id)
+        failpoints.reach("t1.before")
+        with writing(self._guard.lease.ref) as page:
+            execution = self._guard.pass_dispatch(page, writes=True)
+            call = Call.objects.get(pk=self._call.pk)
+            self._permit(page, call, execution, precondition)
+            journal.prepare(page, call, self._guard.lease.attempt, precondition)
+            _mark_started(execution)
+        self._call.refresh_from_db()
+        self.begun = precondition
+        failpoints.reach("t1.after")
+
+    def _permit(self, page: Page, call: Call, execution: Execution, precondition: Precondition) -> None:
+        """Spends the approval of a call that awaited one; a call without one must still be allowed by policy."""
+        if call.status == CallStatus.AWAITING_APPROVAL:
+            consume(
+                page,
+                Consume(
+                    approval_ref=call.approval_ref,
+                    execution_ref=execution.ref,
+                    call_id=call.call_id,
+                    capability=self._capability.name,
+                    input=asking.bound_input(call),
+                    scope=asking.bound_scope(execution),
+                    precondition=precondition,
+                ),
+            )
+            Execution.objects.filter(pk=execution.pk).update(decision_path="human")
+            return
+        verdict = asking.verdict(execution, self._capability)
+        if verdict.decision == "DENY":
+            raise denied(verdict)
+        if verdict.decision != "ALLOW":
+            raise MustAsk("policy wants a person to look", rule=verdict.rule)
+
+
+def denied(verdict: Verdict) -> Denied:
+    """A policy DENY as an error."""
+    return Denied(verdict.reason or "policy forbids this", code="POLICY_DENIED", rule=verdict.rule)
+
+
+def _mark_started(execution: Execution) -> None:
+    first: dict[str, Any] = {} if execution.effect_started_at else {"effect_started_at": clock.now()}
+    Execution.objects.filter(pk=execution.pk).update(side_effect=SideEffect.STARTED, **first)

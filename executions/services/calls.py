@@ -1,0 +1,207 @@
+"""Runs one call in a pool thread: asks, crosses the boundary, applies once, writes the outcome at once."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from approvals.errors import PolicyChanged, PreconditionChanged
+from artifacts.services.register import Register, register, store
+from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
+from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
+from executions.models import Call, Execution
+from executions.sandbox.limits import Limits
+from executions.sandbox.outward import refuse_result
+from executions.services import asking, journal, sealed, settle
+from executions.services.boundary import Boundary, MustAsk, denied
+from executions.services.faults import fault_of
+from executions.services.guard import Guard
+from executions.services.journal import Ended
+from executions.services.locks import workspace_lock
+from executions.services.requests import request_of, scopes
+from executions.services.runtime import release_connections
+from executions.services.shapes import Fault
+from executions.states import CallStatus, SideEffect
+from executions.transitions import held
+from forge_project.kernel import failpoints
+from forge_project.kernel.errors import Denied, ForgeError, Unidentified
+from forge_project.ledger.writing import writing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What became of one call. `unwritten`: a read's outcome, which the next turn's transaction writes.
+
+    stopped = the attempt has to end (lease lost, cancelled, out of time); the call is left as it stands.
+    """
+
+    n: int
+    state: Literal["ended", "waiting", "unknown", "stopped"]
+    told: dict[str, Any] | None = None
+    unwritten: Ended | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One call to be run under one attempt's guard."""
+
+    call: Call
+    capability: Capability
+    guard: Guard
+    limits: Limits
+
+
+def run(job: Job) -> Report:
+    """Runs the job to its report; never raises for what an executor or a person does."""
+    try:
+        execution = Execution.objects.select_related("workspace", "caller").get(pk=job.guard.lease.ref)
+        if job.call.effect in journal.QUIET:
+            return _run_quiet(job, execution)
+        place = execution.workspace
+        with workspace_lock(place.name, job.guard.deadline) if place else nullcontext():
+            return _run_effect(job, execution)
+    except (LeaseLost, CancelRequested, DeadlinePassed):
+        return Report(n=job.call.n, state="stopped")
+    finally:
+        release_connections()
+
+
+def _run_quiet(job: Job, execution: Execution) -> Report:
+    """A read or internal call, dispatched already: its T1 was the turn's own transaction."""
+    request = request_of(job.call, execution)
+    try:
+        outcome = job.capability.execute(request, _NoBoundary(job.call.operation_id))
+    except Exception as error:
+        ended = Ended(fault=fault_of(error, job.call.call_id))
+    else:
+        if outcome.artifacts:
+            return _commit(job, execution, outcome)
+        ended = _checked(outcome, job.limits, SideEffect.NOT_STARTED)
+    return Report(n=job.call.n, state="ended", told=ended.told(), unwritten=ended)
+
+
+class _NoBoundary:
+    """A read crosses none."""
+
+    def __init__(self, operation_id: str) -> None:
+        self.operation_id = operation_id
+
+    def begin(self, precondition: Precondition) -> None:
+        raise AssertionError("a capability declared read or internal has no effect to begin")
+
+
+def _run_effect(job: Job, execution: Execution) -> Report:
+    request = request_of(job.call, execution)
+    if job.call.status == CallStatus.REQUESTED and (report := _admit(job, execution, request)) is not None:
+        return report
+    boundary = Boundary(job.call, job.capability, job.guard)
+    try:
+        outcome = job.capability.execute(request, boundary)
+    except (PreconditionChanged, PolicyChanged, MustAsk):
+        return _ask(job, execution, request)
+    except (LeaseLost, CancelRequested, DeadlinePassed):
+        if boundary.begun is None:
+            raise
+        return _look(job, execution, fault_of(DeadlinePassed("stopped after its effect began"), job.call.call_id))
+    except Exception as error:
+        fault = fault_of(error, job.call.call_id)
+        if boundary.begun is not None:
+            return _look(job, execution, fault)
+        return _refuse(job, fault, rejected=isinstance(error, Denied | Unidentified))
+    if boundary.begun is None:
+        crossed_none = AssertionError(f"{job.capability.name} had an effect without its boundary")
+        return _refuse(job, fault_of(crossed_none, job.call.call_id), rejected=False)
+    return _commit(job, execution, outcome)
+
+
+def _admit(job: Job, execution: Execution, request: Request) -> Report | None:
+    """Policy, then the person's question where one is due; None = go on to the effect."""
+    verdict = asking.verdict(execution, job.capability)
+    if verdict.decision == "DENY":
+        return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
+    return None if verdict.decision == "ALLOW" else _ask(job, execution, request)
+
+
+def _ask(job: Job, execution: Execution, request: Request) -> Report:
+    """Observes and describes outside any transaction, then writes the pending approval."""
+    try:
+        seen = job.capability.observe(request)
+        told = job.capability.describe(request, seen)
+        with writing(job.guard.lease.ref) as page:
+            job.guard.pass_dispatch(page, writes=True)
+            verdict = asking.verdict(execution, job.capability)
+            if verdict.decision == "DENY":
+                raise denied(verdict)
+            job.call.refresh_from_db()
+            asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+    except (LeaseLost, CancelRequested, DeadlinePassed):
+        raise
+    except Exception as error:
+        return _refuse(job, fault_of(error, job.call.call_id), rejected=isinstance(error, Denied))
+    return Report(n=job.call.n, state="waiting")
+
+
+def _refuse(job: Job, fault: Fault, *, rejected: bool) -> Report:
+    with writing(job.guard.lease.ref) as page:
+        held(page, job.guard.lease)
+        job.call.refresh_from_db()
+        journal.refuse(page, job.call, fault, rejected=rejected)
+    return Report(n=job.call.n, state="ended", told=Ended(fault=fault).told())
+
+
+def _commit(job: Job, execution: Execution, outcome: Outcome) -> Report:
+    """T2: the outcome, its artifacts, the call's row; at once, whatever else the attempt is doing."""
+    quiet = job.capability.effect in (Effect.READ, Effect.INTERNAL)
+    applied = SideEffect.APPLIED if outcome.effect_applied else SideEffect.NOT_APPLIED
+    stored = [store(artifact.content) for artifact in outcome.artifacts]
+    failpoints.reach("t2.before")
+    with writing(job.guard.lease.ref) as page:
+        held(page, job.guard.lease)
+        refs = [
+            register(
+                Register(
+                    kind=artifact.kind,
+                    owner=execution.caller_ref,
+                    workspace=execution.workspace.name if execution.workspace else "",
+                    scopes=scopes(execution),
+                    sha256=digest,
+                    mime=artifact.mime,
+                    bytes=len(artifact.content),
+                    metadata=dict(artifact.metadata),
+                    execution_ref=execution.ref,
+                    call_id=job.call.call_id,
+                    operation_id=job.call.operation_id,
+                    ordinal=at,
+                )
+            ).ref
+            for at, (artifact, digest) in enumerate(zip(outcome.artifacts, stored, strict=True))
+        ]
+        ended = _checked(outcome, job.limits, SideEffect.NOT_STARTED if quiet else applied, tuple(refs))
+        journal.finish(page, job.call, ended)
+    failpoints.reach("t2.after")
+    return Report(n=job.call.n, state="ended", told=ended.told())
+
+
+def _checked(outcome: Outcome, limits: Limits, effect: SideEffect, refs: tuple[str, ...] = ()) -> Ended:
+    """The outcome as it may cross to the guest; what can't cross is TOOL_FAILED before anything is written."""
+    result = outcome.result_with(refs) if refs else outcome.result
+    fault = None
+    try:
+        refuse_result(result, limits)
+    except ForgeError as error:
+        code = error.code if error.code == "RESULT_LIMIT" else "TOOL_FAILED"
+        fault = Fault(code=code, message=error.message, details=error.facts)
+    if not outcome.successful and fault is None:
+        fault = Fault(code="EXECUTION_FAILED", message="it ran and failed", details={"result": result})
+    return Ended(value=result, fault=fault, side_effect=effect, evidence=outcome.evidence, artifact_refs=refs)
+
+
+def _look(job: Job, execution: Execution, failure: Fault) -> Report:
+    """The executor failed after its effect began: settled at once by looking, never by doing it again."""
+    seen = settle.observe(job.call, execution, job.capability)
+    with writing(job.guard.lease.ref) as page:
+        held(page, job.guard.lease)
+        job.call.refresh_from_db()
+        kept = settle.write(page, job.call, job.guard.lease.attempt, seen, failure, retry=False)
+    if kept == "unknown":
+        return Report(n=job.call.n, state="unknown")
+    return Report(n=job.call.n, state="ended", told=sealed.unseal(job.call.sealed_result or b""))

@@ -1,0 +1,78 @@
+"""Chooses what runs next. The rows are the queue; a hint only says *look*."""
+
+from django.conf import settings
+from django.db.models import F, Q
+
+from executions.models import Attempt, CallerLoad, Execution, Workspace
+from executions.services.runtime import Runtime
+from executions.states import Status
+from executions.transitions import Lease, move
+from forge_project.kernel import clock, failpoints
+from forge_project.kernel.errors import Conflict, Missing
+from forge_project.ledger.events import fact
+from forge_project.ledger.writing import writing
+
+_CANDIDATES = 20
+
+
+def claim_next(runtime: Runtime) -> Lease | None:
+    """A lease on the oldest execution that may run here now, or None. Losing a race is normal: the next is tried.
+
+    The ref is taken in `runtime` before it is claimed: reconcile never meets a row of ours that nobody drives yet.
+    """
+    for ref in _candidates():
+        if not runtime.take(ref):
+            continue
+        try:
+            lease = _claim(ref, runtime)
+        except (Conflict, Missing):
+            runtime.let_go(ref)
+            continue
+        except BaseException:
+            runtime.let_go(ref)
+            raise
+        failpoints.reach("claim.after")
+        return lease
+    return None
+
+
+def _candidates() -> list[str]:
+    busy = CallerLoad.objects.filter(running__gte=settings.FORGE_CALLER_RUNNING).values("pk")
+    rows = Execution.objects.filter(status=Status.QUEUED).exclude(caller__in=busy)
+    rows = rows.filter(Q(due_at=None) | Q(due_at__lte=clock.now()))
+    rows = rows.filter(Q(workspace=None) | Q(workspace__in=_served_here()), quarantined="")
+    return list(rows.order_by("created_at").values_list("ref", flat=True)[:_CANDIDATES])
+
+
+def _served_here() -> list[int]:
+    rows = Workspace.objects.values_list("pk", "hosts")
+    return [pk for pk, hosts in rows if settings.FORGE_HOST_ID in hosts]
+
+
+def _claim(ref: str, runtime: Runtime) -> Lease:
+    with writing(ref, wait=False) as page:
+        row = Execution.objects.get(pk=ref)
+        number, now = row.attempt + 1, clock.now()
+        event = fact("execution.claimed", attempt=number, worker=str(runtime.worker_id))
+        first = {} if row.started_at else {"started_at": now}
+        move(
+            page,
+            row,
+            Status.RUNNING,
+            event,
+            lease=None,
+            attempt=number,
+            worker_id=runtime.worker_id,
+            due_at=None,
+            **first,
+        )
+        _within_cap(row.caller_id)
+        Attempt.objects.create(execution=row, number=number, worker_id=runtime.worker_id, started_at=now)
+    return Lease(ref=ref, attempt=number, worker_id=runtime.worker_id)
+
+
+def _within_cap(caller_id: int) -> None:
+    """`move` has counted this one: over the cap, the whole claim is rolled back."""
+    load = CallerLoad.objects.filter(pk=caller_id, running__lte=settings.FORGE_CALLER_RUNNING)
+    if load.update(running=F("running")) != 1:
+        raise Conflict("this caller runs as much as it may", caller=caller_id)

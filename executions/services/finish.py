@@ -1,0 +1,103 @@
+"""The end of an execution, for whoever brings it about: open calls refused, approvals revoked, one terminal event."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from approvals.services.revoke import revoke_in
+from executions.models import Attempt as AttemptRow
+from executions.models import Call, Execution
+from executions.sandbox.shapes import NO_VALUE, NoValue
+from executions.services import journal, sealed
+from executions.services.shapes import Fault
+from executions.states import CallStatus, SideEffect, Status, worst
+from executions.transitions import Lease, move
+from forge_project.kernel import clock
+from forge_project.ledger import events
+from forge_project.ledger.events import fact
+from forge_project.ledger.writing import Page
+
+_EVENT_STATUS: dict[Status, events.Status] = {
+    Status.SUCCEEDED: "completed",
+    Status.FAILED: "failed",
+    Status.TIMED_OUT: "aborted",
+    Status.CANCELLED: "cancelled",
+}
+UNKNOWN_EFFECT = Fault(
+    code="UNKNOWN_SIDE_EFFECT", message="whether an effect happened can't be known; an operator has to look"
+)
+_UNDISPATCHED = (CallStatus.REQUESTED, CallStatus.AWAITING_APPROVAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How an execution ends: a value (or none) for succeeded, a fault for everything else."""
+
+    status: Status
+    value: Any | NoValue = NO_VALUE
+    fault: Fault | None = None
+    unawaited: tuple[int, ...] = ()
+    ending: str = ""  # the attempt's
+    columns: dict[str, Any] | None = None  # active_ms, metrics, termination_unconfirmed …
+
+
+def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -> None:
+    """Moves to `end.status` (UNKNOWN included) with everything that belongs to it, in the caller's transaction."""
+    reason = end.fault.code if end.fault else "the script returned without waiting for it"
+    refuse_open_calls(page, execution, reason)
+    effect = worst(list(Call.objects.filter(execution=execution).values_list("side_effect", flat=True)))
+    facts = _result(execution, end) if end.fault is None else _error(execution, end.fault)
+    facts |= {"unawaited": list(end.unawaited)} | (end.columns or {})
+    if end.status == Status.UNKNOWN:
+        move(page, execution, end.status, _unknown_event(execution), lease=lease, side_effect=effect, **facts)
+    else:
+        closed = SideEffect.NOT_APPLIED if effect == SideEffect.NOT_STARTED else effect
+        facts |= {"side_effect": closed, "finished_at": clock.now()}
+        move(page, execution, end.status, _event(execution, end, closed), lease=lease, **facts)
+    end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
+
+
+def end_attempt(execution: Execution, ending: str, metrics: dict[str, Any]) -> None:
+    """Writes how the current attempt ended, once."""
+    rows = AttemptRow.objects.filter(execution=execution, number=execution.attempt, ended_at=None)
+    rows.update(ended_at=clock.now(), ending=ending, metrics=metrics)
+
+
+def refuse_open_calls(page: Page, execution: Execution, reason: str) -> None:
+    """Calls never dispatched are cancelled and their approvals revoked."""
+    for call in Call.objects.filter(execution=execution, status__in=_UNDISPATCHED).order_by("n"):
+        if call.approval_ref:
+            revoke_in(page, call.approval_ref, "execution ended")
+        fault = Fault(code="CANCELLED", message=f"the execution ended before this call: {reason}")
+        journal.refuse(page, call, fault)
+
+
+def _result(execution: Execution, end: End) -> dict[str, Any]:
+    if end.value is NO_VALUE:
+        return {"no_value": True}
+    shown = sealed.shown_text(execution.ref, end.value)
+    return {"sealed_result": sealed.seal(end.value), "shown_result": shown}
+
+
+def _error(execution: Execution, fault: Fault) -> dict[str, Any]:
+    return {
+        "error_code": fault.code,
+        "error_message": sealed.redactor(execution.ref).text(fault.message),
+        "error_details": sealed.shown(execution.ref, fault.details),
+        "retryable": fault.retryable,
+    }
+
+
+def _event(execution: Execution, end: End, effect: SideEffect) -> events.Event:
+    told: dict[str, Any] = {"attempt": execution.attempt, "outcome": end.status.value, "side_effect": effect.value}
+    if end.fault is not None:
+        told["error"] = sealed.shown(execution.ref, end.fault.json())
+    elif end.value is not NO_VALUE:
+        told["result_digest"] = sealed.digest(end.value)
+    if end.unawaited:
+        told["unawaited"] = list(end.unawaited)
+    return fact("execution.finished", status=_EVENT_STATUS[end.status], event_id=f"{execution.ref}_finished", **told)
+
+
+def _unknown_event(execution: Execution) -> events.Event:
+    unknown = Call.objects.filter(execution=execution, status=CallStatus.UNKNOWN).order_by("n")
+    return fact("execution.unknown", attempt=execution.attempt, calls=list(unknown.values_list("call_id", flat=True)))

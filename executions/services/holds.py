@@ -1,0 +1,23 @@
+"""Whether what an approval rests on is still so: the observation made when it was asked, made again."""
+
+from django.conf import settings
+
+from approvals.models import Approval
+from executions.models import Call, Execution
+from executions.services import catalog
+from executions.services.requests import request_of
+from forge_project.kernel.errors import ForgeError
+
+
+def still_holds(approval: Approval) -> bool | None:
+    """True or False by looking now; None where it can't be looked at. Reads files: never in a transaction."""
+    call = Call.objects.filter(execution=approval.execution_ref, call_id=approval.call_id).first()
+    execution = Execution.objects.select_related("workspace", "caller").filter(pk=approval.execution_ref).first()
+    capability = catalog.find(approval.capability)
+    if call is None or execution is None or capability is None:
+        return None
+    try:
+        seen = capability.observe(request_of(call, execution))
+    except (ForgeError, OSError):
+        return False
+    return bool(settings.FORGE_FINGERPRINTS.match(approval.precondition_fingerprint, seen))

@@ -1,0 +1,188 @@
+"""After a crash: finds executions whose worker is gone, looks at the world, and says what happened. Never repeats."""
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from executions.models import Attempt, Call, Execution, Worker
+from executions.services import catalog, processes, settle, waiting, workers
+from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
+from executions.services.locks import workspace_lock
+from executions.services.runtime import Runtime
+from executions.services.sealed import unseal
+from executions.services.shapes import Fault
+from executions.states import CallStatus, Interruption, Kind, Status
+from executions.transitions import HOLDING, Lease, held, move
+from forge_project.kernel import clock, failpoints
+from forge_project.kernel.errors import Conflict
+from forge_project.ledger.events import fact
+from forge_project.ledger.writing import Page, writing
+
+log = logging.getLogger("forge.reconcile")
+_LOCK_SECONDS = 30.0
+_BACK_OFF_SECONDS = (0, 1, 5, 15, 60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One execution that reconcile looked at, and what became of it (dry run: what was found)."""
+
+    ref: str
+    became: str
+
+
+def reconcile(
+    runtime: Runtime, *, dry_run: bool = False, progress: Callable[[int], object] | None = None
+) -> list[Found]:
+    """Settles every execution whose lease is dead, one row at a time; a bad row is quarantined, the rest go on."""
+    found: list[Found] = []
+    for ref in _abandoned(runtime):
+        if dry_run:
+            found.append(Found(ref=ref, became="would be settled"))
+        elif (became := _one(ref, runtime)) is not None:
+            found.append(Found(ref=ref, became=became))
+        if progress is not None:
+            progress(1)
+    return found
+
+
+def _abandoned(runtime: Runtime) -> list[str]:
+    """Rows held by dead workers, and rows this process owns but no thread of it drives."""
+    rows = Execution.objects.filter(status__in=HOLDING, quarantined="").order_by("created_at")
+    dead: dict[UUID | None, bool] = {}
+    refs = []
+    for ref, worker_id in rows.values_list("ref", "worker_id"):
+        if worker_id == runtime.worker_id:
+            mine = not runtime.drives(ref)
+        else:
+            if worker_id not in dead:
+                dead[worker_id] = workers.liveness(Worker.objects.get(pk=worker_id)) == "dead"
+            mine = dead[worker_id]
+        if mine:
+            refs.append(ref)
+    return refs
+
+
+def _one(ref: str, runtime: Runtime) -> str | None:
+    """Takes the row over, settles it, lets it go; None if another was first."""
+    if not runtime.take(ref):
+        return None
+    try:
+        lease, execution = _take_over(ref, runtime)
+        return _settle(lease, execution)
+    except Conflict as lost:
+        log.info("another was first: %s: %s", ref, lost.message)
+        return None
+    except Exception as error:
+        log.error("quarantined: %s", ref, exc_info=error)
+        Execution.objects.filter(pk=ref).update(quarantined=f"reconcile failed: {type(error).__name__}"[:500])
+        return "quarantined"
+    finally:
+        runtime.let_go(ref)
+
+
+def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution]:
+    """From here on the old worker's writes fail, and another reconciler finds a living owner."""
+    with writing(ref) as page:
+        execution = Execution.objects.get(pk=ref)
+        owner = execution.worker_id
+        if execution.status not in HOLDING or (owner != runtime.worker_id and not _dead(owner)):
+            raise Conflict("its worker lives, or it has moved on", execution=ref)
+        same = Execution.objects.filter(pk=ref, worker=owner, attempt=execution.attempt)
+        if same.update(worker=runtime.worker_id, updated_at=clock.now()) != 1:
+            raise Conflict("the execution moved on without us", execution=ref)
+        page.add(fact("execution.taken_over", attempt=execution.attempt, worker=str(runtime.worker_id)))
+    execution = Execution.objects.select_related("workspace", "caller").get(pk=ref)
+    return Lease(ref=ref, attempt=execution.attempt, worker_id=runtime.worker_id), execution
+
+
+def _dead(worker_id: UUID | None) -> bool:
+    worker = None if worker_id is None else Worker.objects.filter(pk=worker_id).first()
+    return worker is not None and not processes.alive(worker.pid, worker.start_time)
+
+
+def _settle(lease: Lease, execution: Execution) -> str:
+    confirmed = _kill_guest(lease)
+    with ExitStack() as held_lock:
+        open_calls = list(Call.objects.filter(execution=execution, status=CallStatus.PREPARED).order_by("n"))
+        if execution.workspace and any(call.effect == "write" for call in open_calls):
+            until = clock.monotonic() + _LOCK_SECONDS
+            held_lock.enter_context(workspace_lock(execution.workspace.name, until))
+        seen = [(call, settle.observe(call, execution, catalog.find(call.tool))) for call in open_calls]
+        failpoints.reach("reconcile.middle")
+        with writing(lease.ref) as page:
+            execution = held(page, lease)
+            return _write(page, lease, execution, seen, confirmed)
+
+
+def _kill_guest(lease: Lease) -> bool:
+    """The guest dies with its zygote, the zygote with its worker; this makes sure of it."""
+    row = Attempt.objects.filter(execution=lease.ref, number=lease.attempt).first()
+    if row is None or row.guest_pid is None or row.guest_start_time is None:
+        return True
+    return processes.kill(row.guest_pid, row.guest_start_time)
+
+
+def _write(
+    page: Page, lease: Lease, execution: Execution, seen: list[tuple[Call, settle.Observed]], confirmed: bool
+) -> str:
+    resumes = _resumes(execution)
+    for call, observed in seen:
+        settle.write(page, call, lease.attempt, observed, retry=resumes)
+    columns: dict[str, Any] = {"termination_unconfirmed": not confirmed, "crashes": execution.crashes + 1}
+    if Call.objects.filter(execution=execution, status=CallStatus.UNKNOWN).exists():
+        end = End(status=Status.UNKNOWN, fault=UNKNOWN_EFFECT, ending="interrupted", columns=columns)
+    elif execution.cancel_requested_at is not None:
+        _stop(page, lease, execution)
+        fault = Fault(code="CANCELLED", message=f"cancelled: {execution.cancel_reason}")
+        end = End(status=Status.CANCELLED, fault=fault, ending="interrupted", columns=columns)
+    elif resumes:
+        return _resume(page, execution, columns)
+    elif execution.kind == Kind.CAPABILITY:
+        end = _end_of_request(execution, columns)
+    else:
+        end = End(status=Status.FAILED, fault=_interrupted(execution), ending="interrupted", columns=columns)
+    finish(page, execution, end, lease=lease)
+    return end.status.value
+
+
+def _resumes(execution: Execution) -> bool:
+    if execution.interruption != Interruption.RESUME or execution.cancel_requested_at is not None:
+        return False
+    return execution.crashes + 1 < settings.FORGE_MAX_CRASHES
+
+
+def _resume(page: Page, execution: Execution, columns: dict[str, Any]) -> str:
+    delay = _BACK_OFF_SECONDS[min(execution.crashes, len(_BACK_OFF_SECONDS) - 1)]
+    waiting.to_queue(page, execution, "interrupted", columns, delay_s=delay)
+    end_attempt(execution, "interrupted", {})
+    return "queued"
+
+
+def _stop(page: Page, lease: Lease, execution: Execution) -> None:
+    if execution.status == Status.RUNNING:
+        event = fact("execution.stopping", attempt=lease.attempt, reason="cancelled")
+        move(page, execution, Status.STOPPING, event, lease=lease)
+
+
+def _interrupted(execution: Execution) -> Fault:
+    details = {"reason": "interrupted", "crashes": execution.crashes + 1}
+    if execution.kind == Kind.CAPABILITY:
+        return Fault(code="INTERRUPTED", message="its worker stopped", retryable=True, details=details)
+    return Fault(code="ISOLATE_FAILURE", message="its worker stopped", retryable=True, details=details)
+
+
+def _end_of_request(execution: Execution, columns: dict[str, Any]) -> End:
+    """A capability request ends as its one call did: applied is a success, found by looking."""
+    call = Call.objects.filter(execution=execution, n=1).first()
+    if call is not None and call.sealed_result is not None:
+        told = unseal(call.sealed_result)
+        if told["ok"]:
+            return End(status=Status.SUCCEEDED, value=told["value"], ending="interrupted", columns=columns)
+        return End(status=Status.FAILED, fault=Fault(**told["error"]), ending="interrupted", columns=columns)
+    return End(status=Status.FAILED, fault=_interrupted(execution), ending="interrupted", columns=columns)

@@ -1,0 +1,31 @@
+"""A call whose approval will not be: rejected, with the person's reason."""
+
+from typing import Any
+
+from approvals.models import Approval
+from approvals.states import State
+from executions.models import Call
+from executions.services import journal
+from executions.services.journal import Ended
+from executions.services.shapes import Fault
+from executions.transitions import Lease, held
+from forge_project.ledger.writing import writing
+
+
+def fault_of(approval: Approval) -> Fault:
+    """What the agent is told of a denied, revoked or expired approval."""
+    if approval.state == State.EXPIRED:
+        return Fault(code="APPROVAL_EXPIRED", message="nobody approved this in time", details={"approval": approval.pk})
+    what = "denied" if approval.state == State.DENIED else "revoked"
+    details = {"approval": approval.pk, "reason": approval.reason}
+    return Fault(code="APPROVAL_DENIED", message=f"a person {what} this: {approval.reason}", details=details)
+
+
+def reject_decided(lease: Lease, call: Call, approval: Approval) -> dict[str, Any]:
+    """Journals the rejection; what the guest is told."""
+    fault = fault_of(approval)
+    with writing(lease.ref) as page:
+        held(page, lease)
+        call.refresh_from_db()
+        journal.refuse(page, call, fault)
+    return Ended(fault=fault).told()

@@ -1,0 +1,75 @@
+"""What one worker process holds: its identity, its pools, its zygotes, and which executions it is driving."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection, connections
+
+from executions.sandbox.zygotes import Zygotes
+from forge_project.kernel import clock
+from forge_project.kernel.errors import NotReady
+
+
+class Runtime:
+    """One per worker process; a command that reconciles makes one without zygotes."""
+
+    def __init__(self, worker_id: UUID | None = None, zygotes: Zygotes | None = None) -> None:
+        self.worker_id = worker_id or uuid4()
+        self._zygotes = zygotes
+        self.calls = ThreadPoolExecutor(settings.FORGE_CALL_THREADS, "call")
+        self.draining = threading.Event()
+        self._driving: set[str] = set()
+        self._lock = threading.Lock()
+        self._beat_at = clock.boottime()
+
+    @property
+    def zygotes(self) -> Zygotes:
+        """Where guests come from; NotReady in a process that runs none."""
+        if self._zygotes is None:
+            raise NotReady("this process runs no guests", code="ENGINE_NOT_READY", part="engine")
+        return self._zygotes
+
+    def beaten(self) -> None:
+        """Notes that the heartbeat is in the database."""
+        self._beat_at = clock.boottime()
+
+    def fresh(self) -> bool:
+        """Whether nobody can have taken this worker for dead: half a lease since the last heartbeat."""
+        return clock.boottime() - self._beat_at < settings.FORGE_LEASE_SECONDS / 2
+
+    def take(self, ref: str) -> bool:
+        """Marks `ref` as in this process's hands, before its claim; False if it is already."""
+        with self._lock:
+            if ref in self._driving:
+                return False
+            self._driving.add(ref)
+            return True
+
+    def let_go(self, ref: str) -> None:
+        """The opposite of `take`."""
+        with self._lock:
+            self._driving.discard(ref)
+
+    def drives(self, ref: str) -> bool:
+        """Whether a thread of this process has `ref` in its hands."""
+        with self._lock:
+            return ref in self._driving
+
+    def load(self) -> int:
+        """How many executions this process has in its hands."""
+        with self._lock:
+            return len(self._driving)
+
+    def close(self) -> None:
+        """Lets the pool's calls end, then the zygotes."""
+        self.calls.shutdown(wait=True)
+        if self._zygotes is not None:
+            self._zygotes.close()
+
+
+def release_connections() -> None:
+    """Ends a pooled job: PostgreSQL's connection goes back to its pool, SQLite's stays with its thread."""
+    if connection.vendor != "sqlite":
+        connections.close_all()

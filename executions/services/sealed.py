@@ -1,0 +1,54 @@
+"""What is kept in the clear only under encryption, and what of it may be shown."""
+
+import hashlib
+import hmac
+import json
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+
+from forge_project.kernel import canonical, strict_json
+from forge_project.kernel.redaction import Redactor
+
+
+def seal(value: Any) -> bytes:
+    """The encrypted form of a JSON value."""
+    token: bytes = settings.FORGE_SEALER.seal(value)
+    return token
+
+
+def unseal(token: bytes | memoryview) -> Any:
+    """What `seal` was given."""
+    return settings.FORGE_SEALER.open(bytes(token))
+
+
+def digest(value: Any) -> str:
+    """The keyed fingerprint of a JSON value."""
+    return str(settings.FORGE_FINGERPRINTS.of(value))
+
+
+@lru_cache(maxsize=256)
+def redactor(ref: str) -> Redactor:
+    """The redactor of one execution: the same secret gets another mark in another execution."""
+    return Redactor(hmac.new(settings.SECRET_KEY.encode(), f"redaction\n{ref}".encode(), hashlib.sha256).digest())
+
+
+def shown(ref: str, value: Any) -> Any:
+    """A JSON value as people may see it."""
+    return redactor(ref).value(value)
+
+
+def shown_text(ref: str, value: Any) -> str:
+    """`shown` as canonical JSON text, for columns."""
+    return canonical.text(shown(ref, value))
+
+
+def parse(text: str) -> Any:
+    """Canonical JSON text of a column back as a value."""
+    return strict_json.loads(text, nul=True) if text else None
+
+
+def encoded_size(value: Any) -> int:
+    """Bytes of ASCII JSON, the unit of guest.md's limits."""
+    return len(json.dumps(value, separators=(",", ":")))

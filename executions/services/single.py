@@ -1,0 +1,110 @@
+"""The road of a single capability request: the same boundary, one call, no guest."""
+
+from typing import Any
+
+from django.conf import settings
+
+from approvals.models import Approval
+from approvals.states import State
+from executions.errors import LeaseLost
+from executions.models import Call, Execution
+from executions.sandbox.shapes import Asked
+from executions.services import calls, catalog, turns, waiting
+from executions.services.attempt import Attempt
+from executions.services.calls import Job, Report
+from executions.services.close import Leftovers, close, stopping
+from executions.services.finish import End
+from executions.services.journal import Ended
+from executions.services.rejections import reject_decided
+from executions.services.sealed import unseal
+from executions.services.shapes import Fault
+from executions.states import CALL_ENDS, CallStatus, Status
+from forge_project.kernel import clock, failpoints
+from forge_project.ledger.writing import writing
+
+LINGER_POLL_SECONDS = 0.05
+CANCELLED = Fault(code="CANCELLED", message="cancelled")
+TIMED_OUT = Fault(code="TIMEOUT", message="the execution's time is used up", retryable=True)
+
+
+def drive(attempt: Attempt) -> None:
+    """One attempt at a capability request, to its end or until it waits for a person."""
+    call, report = _open(attempt)
+    while report is None or report.state == "waiting":
+        if attempt.cancelled():
+            report = Report(n=1, state="stopped")
+        elif report is not None and not _linger(attempt, call) and waiting.park(attempt.lease, _columns(attempt)):
+            return
+        else:
+            report = _step(attempt, call)
+    _close(attempt, call, report)
+
+
+def _open(attempt: Attempt) -> tuple[Call, Report | None]:
+    """Call 1: made by the first attempt, found by a later one."""
+    call = Call.objects.filter(execution=attempt.execution, n=1).first()
+    if call is not None:
+        if call.status in CALL_ENDS:
+            return call, Report(n=1, state="ended", told=unseal(call.sealed_result or b""))
+        if call.status == CallStatus.PREPARED:  # a read whose worker died
+            turns.prepare_again(attempt.guard, call)
+        return call, None
+    request = unseal(attempt.execution.sealed_request)
+    asked = Asked(1, attempt.execution.capability, request["input"], attempt.execution.purpose or None)
+    failpoints.reach("t1.before")
+    with writing(attempt.lease.ref) as page:
+        execution = attempt.guard.pass_dispatch(page, writes=False)
+        opened = turns.open_one(page, attempt.guard, execution, asked)
+        Execution.objects.filter(pk=execution.pk).update(crashes=0)
+    if opened.call.status == CallStatus.PREPARED:
+        failpoints.reach("t1.after")
+    ended = None if opened.told is None else Report(n=1, state="ended", told=opened.told)
+    return opened.call, ended
+
+
+def _step(attempt: Attempt, call: Call) -> Report:
+    call.refresh_from_db()
+    if call.status == CallStatus.AWAITING_APPROVAL:
+        approval = Approval.objects.get(pk=call.approval_ref)
+        if approval.state == State.PENDING:
+            return Report(n=1, state="waiting")
+        if approval.state != State.APPROVED:
+            return Report(n=1, state="ended", told=reject_decided(attempt.lease, call, approval))
+    capability = catalog.find(call.tool)
+    if capability is None:
+        raise LookupError(f"capability {call.tool} is gone")
+    return calls.run(Job(call=call, capability=capability, guard=attempt.guard, limits=attempt.limits))
+
+
+def _linger(attempt: Attempt, call: Call) -> bool:
+    """Waits a moment for the decision; True if it came."""
+    until = clock.monotonic() + settings.FORGE_LINGER_MS / 1000
+    while clock.monotonic() < until:
+        if attempt.stop() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
+            return True
+        attempt.runtime.draining.wait(LINGER_POLL_SECONDS)
+    return False
+
+
+def _close(attempt: Attempt, call: Call, report: Report) -> None:
+    unwritten: list[tuple[Call, Ended]] = [] if report.unwritten is None else [(call, report.unwritten)]
+    left = Leftovers(unwritten=unwritten)
+    columns = _columns(attempt)
+    if report.state == "unknown":
+        return close(attempt, End(status=Status.UNKNOWN, columns=columns), left)
+    if report.state == "ended":
+        told = report.told or {}
+        if told["ok"]:
+            return close(attempt, End(status=Status.SUCCEEDED, value=told["value"], columns=columns), left)
+        end = End(status=Status.FAILED, fault=Fault(**told["error"]), columns=columns)
+        return close(attempt, end, left)
+    if attempt.cancelled():
+        stopping(attempt, "cancelled")
+        return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=columns), left)
+    if clock.monotonic() >= attempt.deadline:
+        return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=columns), left)
+    raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
+
+
+def _columns(attempt: Attempt) -> dict[str, Any]:
+    return {"active_ms": attempt.active_ms, "metrics": {"wall_ms": attempt.active_ms}}

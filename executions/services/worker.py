@@ -1,0 +1,112 @@
+"""One worker process at work: claims while it has slots, keeps its heartbeat, sweeps, reconciles, drains."""
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from executions.sandbox.zygotes import Zygotes
+from executions.services import workers
+from executions.services.advance import advance
+from executions.services.claim import claim_next
+from executions.services.expire import expire_due
+from executions.services.reconcile import reconcile
+from executions.services.runtime import Runtime, release_connections
+from executions.transitions import Lease
+from forge_project.kernel import clock
+
+log = logging.getLogger("forge.worker")
+TICK_SECONDS = 0.5
+
+
+class WorkerProcess:
+    """Everything a worker process runs. Start it from a thread that lives as long as the process."""
+
+    def __init__(self) -> None:
+        zygotes = Zygotes.start(allow_weak=settings.FORGE_ALLOW_WEAK_ISOLATION)
+        self.runtime = Runtime(zygotes=zygotes)
+        current = zygotes.current()
+        engine = f"{current.engine.name} {current.engine.version}"
+        workers.register(self.runtime, isolation=current.isolation, engine=engine)
+        self._attempts = ThreadPoolExecutor(settings.FORGE_WORKER_THREADS, "attempt")
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._reconcile_wanted = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._housekeep, name="forge-housekeeping"),
+            threading.Thread(target=self._serve, name="forge-claims"),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def look(self) -> None:
+        """A hint: there may be work."""
+        self._wake.set()
+
+    def reconcile_soon(self) -> None:
+        """A hint: settle what dead workers left."""
+        self._reconcile_wanted.set()
+
+    def drain(self) -> None:
+        """Stops claiming, ends or gives back what runs, releases everything."""
+        self.runtime.draining.set()
+        self._wake.set()
+        self._attempts.shutdown(wait=True)
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+        self.runtime.close()
+        workers.stop(self.runtime.worker_id)
+
+    def _serve(self) -> None:
+        """Claims while there are free slots: woken by hints, by ended attempts and by the sweep."""
+        while not self.runtime.draining.is_set():
+            self._wake.wait(settings.FORGE_SWEEP_SECONDS)
+            self._wake.clear()
+            try:
+                self._claim_all()
+            except DatabaseError as error:
+                log.warning("claiming failed, will be tried again: %s", type(error).__name__)
+            finally:
+                release_connections()
+
+    def _claim_all(self) -> None:
+        while not self.runtime.draining.is_set() and self.runtime.load() < settings.FORGE_WORKER_THREADS:
+            lease = claim_next(self.runtime)
+            if lease is None:
+                return
+            self._attempts.submit(self._attempt, lease)
+
+    def _attempt(self, lease: Lease) -> None:
+        try:
+            advance(lease, self.runtime)
+        except Exception as error:
+            # The row is ours and nobody drives it any more: the next reconcile settles it.
+            log.error("attempt broke off: %s", lease.ref, exc_info=error)
+            self._reconcile_wanted.set()
+        finally:
+            self.runtime.let_go(lease.ref)
+            release_connections()
+            self._wake.set()
+
+    def _housekeep(self) -> None:
+        """Heartbeat first and always: everything else may be late."""
+        reconciled_at = 0.0
+        while not self._stopped.wait(TICK_SECONDS):
+            try:
+                workers.beat(self.runtime)
+                due = clock.monotonic() - reconciled_at >= settings.FORGE_SWEEP_SECONDS
+                if due or self._reconcile_wanted.is_set():
+                    self._reconcile_wanted.clear()
+                    reconciled_at = clock.monotonic()
+                    if reconcile(self.runtime):
+                        self._wake.set()
+                    expire_due()
+            except DatabaseError as error:
+                log.warning("housekeeping failed, will be tried again: %s", type(error).__name__)
+            except Exception as error:
+                log.error("housekeeping failed, will be tried again", exc_info=error)
+            finally:
+                release_connections()

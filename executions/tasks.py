@@ -1,0 +1,53 @@
+"""Celery's side: hints that arrive, and the worker process that Celery's worker carries."""
+
+import logging
+import sys
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_init, worker_ready, worker_shutdown
+
+from executions.services.worker import WorkerProcess
+from forge_project.kernel.errors import NotReady
+
+log = logging.getLogger("forge.worker")
+_process: list[WorkerProcess] = []  # one per process, from worker_init to worker_shutdown
+
+
+@shared_task(name="executions.advance", acks_late=True, ignore_result=True)
+def advance() -> None:
+    """A hint: look for work."""
+    for process in _process:
+        process.look()
+
+
+@shared_task(name="executions.reconcile", acks_late=True, ignore_result=True)
+def reconcile() -> None:
+    """A hint: settle what dead workers left."""
+    for process in _process:
+        process.reconcile_soon()
+
+
+@worker_init.connect
+def _start(sender: Any = None, **_: Any) -> None:
+    """In the worker's main thread, before it takes a task."""
+    pool = getattr(sender, "pool_cls", None)
+    if "thread" not in str(getattr(pool, "__module__", pool)):
+        sys.stderr.write("forge: the worker needs --pool threads: one zygote and one heartbeat per process\n")
+        sys.exit(2)
+    try:
+        _process.append(WorkerProcess())
+    except NotReady as error:
+        sys.stderr.write(f"forge: {error.message}\n")
+        sys.exit(3)
+
+
+@worker_ready.connect
+def _ready(**_: Any) -> None:
+    reconcile.delay()
+
+
+@worker_shutdown.connect
+def _shutdown(**_: Any) -> None:
+    while _process:
+        _process.pop().drain()

@@ -1,0 +1,95 @@
+"""Invocations, their events, and what became of each tool operation."""
+
+from django.db import models
+
+ID = 200  # characters of any id in the ledger
+
+
+class Invocation(models.Model):
+    """One chain of events with one identity and one owner; its row is the lock of everything that hangs on it."""
+
+    id = models.CharField(primary_key=True, max_length=ID)
+    protocol = models.PositiveSmallIntegerField(default=1)
+    session_id = models.CharField(max_length=ID)
+    run_id = models.CharField(max_length=ID)
+    turn_id = models.CharField(max_length=ID)
+    owner = models.CharField(max_length=ID)
+    head_seq = models.PositiveBigIntegerField(default=0)
+    head_hash = models.CharField(max_length=64)
+    sealed_at = models.CharField(max_length=27, blank=True, default="")
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Event(models.Model):
+    """One immutable fact: `payload` is its RFC 8785 text; the other columns are for finding it and for the chain."""
+
+    id = models.BigAutoField(primary_key=True)
+    invocation = models.ForeignKey(Invocation, models.PROTECT, related_name="events", db_index=False)
+    seq = models.PositiveBigIntegerField()
+    event_id = models.CharField(max_length=ID)
+    owner = models.CharField(max_length=ID)
+    kind = models.CharField(max_length=60)
+    source = models.CharField(max_length=10)
+    operation_id = models.CharField(max_length=60, blank=True, default="")
+    payload = models.TextField()
+    committed_at = models.CharField(max_length=27)
+    prev_hash = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["invocation", "seq"], name="event_seq_once"),
+            models.UniqueConstraint(fields=["owner", "event_id"], name="event_id_once_per_owner"),
+            models.CheckConstraint(condition=models.Q(source__in=["forge", "agent", "import"]), name="event_source"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.invocation_id} {self.seq} {self.kind}"
+
+
+class OperationState(models.TextChoices):
+    """Where one tool operation stands between its dispatch and its outcome."""
+
+    REJECTED = "rejected"
+    PREPARED = "prepared"
+    OUTCOME_COMMITTED = "outcome_committed"
+    RETRIED = "retried"
+    RECOVERY_COMPLETED = "recovery_completed"
+    RECOVERY_NOT_APPLIED = "recovery_not_applied"
+    RECOVERY_PARKED = "recovery_parked"
+
+
+class Operation(models.Model):
+    """The projection of one operation's events; its conditional UPDATE decides who may dispatch."""
+
+    operation_id = models.CharField(primary_key=True, max_length=60)
+    invocation = models.ForeignKey(Invocation, models.PROTECT, related_name="operations")
+    call_id = models.CharField(max_length=ID)
+    tool = models.CharField(max_length=ID)
+    args_digest = models.CharField(max_length=120)
+    recovery_mode = models.CharField(max_length=20)
+    attempt = models.PositiveIntegerField()
+    state = models.CharField(max_length=24, choices=OperationState)
+    version = models.PositiveIntegerField(default=1)
+    external_handle = models.CharField(max_length=ID, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["invocation", "call_id"], name="operation_once_per_call"),
+            models.CheckConstraint(condition=models.Q(state__in=OperationState.values), name="operation_state"),
+        ]
+
+    def __str__(self) -> str:
+        return self.operation_id
+
+
+class Tombstone(models.Model):
+    """Leave for one invocation's events to be deleted; verify demands a signature that it then accepts."""
+
+    invocation_id = models.CharField(primary_key=True, max_length=ID)
+    signature = models.TextField(blank=True, default="")
+
+    def __str__(self) -> str:
+        return self.invocation_id

@@ -1,0 +1,88 @@
+"""`python -m tests.bench.ledger`: T1 + T2 beside a bare commit of the same run, append at size, verify."""
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests import sites
+from tests.bench import figure, median_ms
+
+
+def main() -> None:
+    """Makes a site of its own and runs itself there."""
+    with TemporaryDirectory() as folder, sites.fresh(Path(folder)) as site:
+        child = site.python("tests.bench.ledger", "here", stdout=None, stderr=None)
+        raise SystemExit(child.wait())
+
+
+def here() -> None:
+    import django
+
+    django.setup()
+    from django.db import connection
+
+    from forge_project.ledger import operations
+    from forge_project.ledger.events import fact
+    from forge_project.ledger.models import Event
+    from forge_project.ledger.operations import Outcome, Tool
+    from forge_project.ledger.verify import verify
+    from forge_project.ledger.writing import writing
+    from tests.db.ledger import identity
+
+    db = connection.vendor
+    ones = {name: identity(name) for name in ("t1t2", "grown", "bare")}
+
+    def tool(n: int) -> Tool:
+        return Tool(
+            operation_id=operations.operation_id("t1t2", str(n)),
+            call_id=str(n),
+            tool="file.read",
+            args={"path": "src/main.py"},
+            args_digest="jcs1:hmac-sha256:00:" + "a" * 64,
+            recovery_mode="replay_safe",
+        )
+
+    def t1t2(n: int) -> None:
+        with writing("t1t2", opening=ones["t1t2"] if n == 0 else None) as page:
+            operations.request(page, tool(n), new=True)
+            operations.prepare(page, tool(n), 1)
+        with writing("t1t2") as page:
+            operations.outcome(page, tool(n), Outcome(result={"content": "x" * 200}, result_digest="d" * 64))
+
+    def bare(n: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO ledger_tombstone (invocation_id, signature) VALUES (%s, '')", [f"bare{n}"])
+
+    def append(count: int) -> None:
+        with writing("grown", opening=ones["grown"]) as page:
+            for _ in range(count):
+                page.add(fact("step", note="x" * 80))
+
+    t1t2(0), bare(-1)
+    raw = median_ms(bare, 300)
+    figure(
+        "ledger.t1t2_ms",
+        median_ms(lambda n: t1t2(n + 1), 500),
+        "ms",
+        "<= 1.2" if db == "sqlite" else "<= 2.0",
+        db=db,
+        bare_commit_ms=round(raw, 3),
+    )
+    append(100)
+    small = median_ms(lambda _: append(1), 300)
+    while Event.objects.count() < 100_000:
+        append(2000)
+    figure("ledger.append_ratio_100k", median_ms(lambda _: append(1), 300) / small, "ratio", "<= 1.2", db=db)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM ledger_tombstone")
+    start = time.perf_counter()
+    report = verify()
+    if report.findings:
+        raise SystemExit(f"not clean: {report.findings[:3]}")
+    figure("ledger.verify_events_s", report.events / (time.perf_counter() - start), "events/s", ">= 50000", db=db)
+
+
+if __name__ == "__main__":
+    import sys
+
+    here() if "here" in sys.argv else main()

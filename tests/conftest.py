@@ -1,0 +1,27 @@
+"""What every test of Forge may use."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _ledger_may_be_flushed(request):
+    """Transactional tests flush their tables; the ledger refuses DELETE without a tombstone, so one is written."""
+    marker = request.node.get_closest_marker("django_db")
+    if not (marker and marker.kwargs.get("transaction")):
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    yield
+    from forge_project.ledger.models import Invocation, Tombstone
+
+    known = Invocation.objects.values_list("pk", flat=True)
+    Tombstone.objects.bulk_create([Tombstone(invocation_id=ref) for ref in known], ignore_conflicts=True)
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A migrated Forge of its own, for real processes."""
+    from tests import sites
+
+    with sites.fresh(tmp_path) as made:
+        yield made

@@ -1,0 +1,21 @@
+"""People and roles for tests. A flush takes the groups that the migration made; they are made again here."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+from django.apps import apps
+from django.contrib.auth.models import Group, User
+from django.db import connection
+
+PASSWORD = "a long enough password"
+
+
+def roles():
+    import_module("approvals.migrations.0002_groups").create(apps, SimpleNamespace(connection=connection))
+
+
+def person(name, *groups):
+    roles()
+    user = User.objects.create_user(name, password=PASSWORD, is_staff=True)
+    user.groups.set(Group.objects.filter(name__in=groups))
+    return user

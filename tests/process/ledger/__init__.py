@@ -1,0 +1,1 @@
+"""The ledger under several real processes."""

@@ -1,0 +1,121 @@
+"""A Forge of its own for tests with real processes: its own var, its own migrated database, its own environment."""
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from tests import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Site:
+    """Runs this checkout's commands against a database nobody else uses."""
+
+    def __init__(self, var: Path, database_url: str, **extra: str) -> None:
+        self.var, self.database_url = var, database_url
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("FORGE_")} | {
+            "DJANGO_SETTINGS_MODULE": "forge_project.settings",
+            "FORGE_VAR": str(var),
+            "FORGE_DATABASE_URL": database_url,
+            "FORGE_HOST_ID": "test-host",
+            "FORGE_CAPABILITIES": "tests.marker",
+            "FORGE_API_DECISIONS": "1",
+            "FORGE_SWEEP_SECONDS": "1",
+            "PYTHONWARNINGS": "default",
+            **extra,
+        }
+
+    def command(self, *args: str) -> list[str]:
+        return [sys.executable, str(ROOT / "manage.py"), *args]
+
+    def manage(self, *args: str, check: bool = True, **kwargs) -> subprocess.CompletedProcess:
+        done = subprocess.run(
+            self.command(*args), env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=120, **kwargs
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"{args} exited {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def start(self, *command: str, **kwargs) -> subprocess.Popen:
+        kwargs.setdefault("stdout", subprocess.PIPE)
+        kwargs.setdefault("stderr", subprocess.STDOUT)
+        return subprocess.Popen(command, env=self.env | kwargs.pop("env", {}), cwd=ROOT, text=True, **kwargs)
+
+    def python(self, module: str, *args: str, **kwargs) -> subprocess.Popen:
+        """Starts `python -m module args` in this site."""
+        return self.start(sys.executable, "-m", module, *args, **kwargs)
+
+    def verify(self) -> dict:
+        """What `ledger_verify --json` says; fails on a finding."""
+        return json.loads(self.manage("ledger_verify", "--json").stdout)
+
+
+_template: list[str] = []
+
+
+@contextmanager
+def fresh(base: Path, **extra: str):
+    """A migrated site under `base`, on the database kind this test run was given; dropped afterwards."""
+    var = base / "var"
+    var.mkdir(mode=0o700, parents=True)
+    if not environment.DATABASE_URL:
+        yield _sqlite(var, **extra)
+        return
+    name = f"forge_site_{uuid.uuid4().hex[:12]}"
+    with _server() as server:
+        server.execute(f"CREATE DATABASE {name} TEMPLATE {_postgres_template(var)}")
+    try:
+        yield Site(var, _url(name), **extra)
+    finally:
+        with _server() as server:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _sqlite(var: Path, **extra: str) -> Site:
+    site = Site(var, f"sqlite:///{var / 'forge.sqlite3'}", **extra)
+    if not _template:
+        template = Path(tempfile.mkdtemp(prefix="forge-template-")) / "forge.sqlite3"
+        Site(var, f"sqlite:///{template}").manage("migrate", "--verbosity=0")
+        _template.append(str(template))
+    shutil.copy(_template[0], var / "forge.sqlite3")
+    return site
+
+
+def _postgres_template(var: Path) -> str:
+    if not _template:
+        name = f"forge_template_{uuid.uuid4().hex[:12]}"
+        with _server() as server:
+            server.execute(f"CREATE DATABASE {name}")
+        Site(var, _url(name)).manage("migrate", "--verbosity=0")
+        _template.append(name)
+    return _template[0]
+
+
+@atexit.register
+def drop_template() -> None:
+    """Drops this process's template database, if it made one."""
+    while _template:
+        name = _template.pop()
+        if not environment.DATABASE_URL:
+            shutil.rmtree(Path(name).parent, ignore_errors=True)
+            continue
+        with _server() as server:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _url(name: str) -> str:
+    return environment.DATABASE_URL.rpartition("/")[0] + f"/{name}"
+
+
+def _server() -> psycopg.Connection:
+    return psycopg.connect(_url("postgres").replace("postgres://", "postgresql://"), autocommit=True)
