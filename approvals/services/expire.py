@@ -33,10 +33,8 @@ def _expired(ref: str, invocation_id: str) -> bool:
 def _expire(ref: str, invocation_id: str) -> bool:
     with writing(invocation_id) as page:
         row, now = Approval.objects.get(pk=ref), clock.now()
-        if row.state not in LIVE or row.expires_at > now:
-            return False  # decided, used or given its second clock while we waited for the lock
         said = {"was": row.state, "due": clock.text(row.expires_at)}
         if not move(page, row, State.EXPIRED, where={"expires_at__lte": now}, said=said, ended_at=now):
-            return False
+            return False  # decided, used or given its second clock while we waited for the lock
         ports.decided(page, row)
     return True

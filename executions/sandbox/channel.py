@@ -2,9 +2,9 @@
 
 import socket
 
+from executions.sandbox.frames import Violation
 from executions.sandbox.inside.wire import HEADER
 from executions.sandbox.limits import FRAME_BYTES
-from executions.sandbox.frames import Violation
 
 _SEND_SECONDS = 5.0
 _CHUNK = 256 * 1024

@@ -1,6 +1,7 @@
 """The host's hold on one guest process: a turn in, a settle out, and the kill that always works."""
 
 import os
+import select
 import signal
 import socket
 import threading
@@ -12,9 +13,9 @@ from dataclasses import replace
 from executions.sandbox.channel import Channel, Closed
 from executions.sandbox.classify import Ending, Stop, classify
 from executions.sandbox.exits import Exit, ExitSlot
+from executions.sandbox.frames import Violation
 from executions.sandbox.meter import Meter
 from executions.sandbox.outward import settle_frame, start_frame
-from executions.sandbox.frames import Violation
 from executions.sandbox.protocol import Ready, parse
 from executions.sandbox.shapes import Complete, Delivered, Fatal, Settled, Start, Turn, Usage
 
@@ -100,14 +101,15 @@ class Guest:
         """Ends the guest; False if it was not reaped within 5 s (`termination_unconfirmed`)."""
         self._killed = True
         self._signal()
-        reaped = self._exits.wait(REAP_SECONDS) is not None
+        self._exits.wait(REAP_SECONDS)
+        gone = self._gone()
         self._channel.close()
-        if reaped:
+        if gone:
             with self._signalling:
                 pidfd, self.pidfd = self.pidfd, -1
             if pidfd >= 0:
                 os.close(pidfd)
-        return reaped
+        return gone
 
     def _next(self, deadline: float, stop: Callable[[], bool] | None) -> Ready | Turn | Complete | Fatal:
         while True:
@@ -152,7 +154,7 @@ class Guest:
                 self._settled = False
                 return frame
             case Complete():
-                self._meter.complete(frame)
+                self._meter.complete(frame, self._frame_bytes)
                 self._ended = frame
                 return frame
             case Fatal() if self._ended is None:
@@ -195,6 +197,16 @@ class Guest:
         with self._signalling, suppress(ProcessLookupError):
             if self.pidfd >= 0:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def _gone(self) -> bool:
+        """Whether the process has ended, by the kernel's word: also where its zygote died and told nothing."""
+        with self._signalling:
+            if self.pidfd < 0:
+                return True
+            poll = select.poll()
+            poll.register(self.pidfd, select.POLLIN)
+            seen_out = self._exits.wait(0) is not None
+            return bool(poll.poll(REAP_SECONDS * 1000 if seen_out else 0))
 
     def _cpu_ms(self) -> int:
         exit_ = self._exits.wait(0)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from executions.sandbox.limits import LOG_BYTES, STATE_VALUE_BYTES, Limits
 from executions.sandbox.frames import Violation
+from executions.sandbox.limits import LOG_BYTES, STATE_VALUE_BYTES, Limits
 from executions.sandbox.shapes import NO_VALUE, Complete, Turn
 from forge_project.kernel.canonical import canonical
 
@@ -46,12 +46,14 @@ class Meter:
         if turn.state:
             self._write(turn)
 
-    def complete(self, complete: Complete) -> None:
+    def complete(self, complete: Complete, frame_bytes: int) -> None:
         """Checks a terminal message against what was asked."""
         numbers = complete.unawaited
         if numbers and (numbers[-1] > self.last or list(numbers) != sorted(set(numbers))):
             raise Violation("unawaited calls that were never made")
-        if complete.value is not NO_VALUE and _size(complete.value) > self._limits.result_bytes:
+        if complete.value is NO_VALUE or frame_bytes <= self._limits.result_bytes:
+            return
+        if _size(complete.value) > self._limits.result_bytes:
             raise Violation("too large a result")
 
     def _numbers(self, turn: Turn) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from executions.sandbox.frames import Violation, decode
+from executions.sandbox.frames import Violation, decode, deeper_than
 from executions.sandbox.inside.wire import PROTOCOL
 from executions.sandbox.limits import JSON_DEPTH
 from executions.sandbox.shapes import (
@@ -16,8 +16,6 @@ from executions.sandbox.shapes import (
     StateWrite,
     Turn,
 )
-from forge_project.kernel import strict_json
-from forge_project.kernel.errors import Invalid
 
 # What a prelude may claim; the rest of the codes are the host's to give.
 CLAIMS = frozenset(
@@ -146,11 +144,8 @@ def _key(value: Any) -> str:
 def _complete(payload: Any) -> Complete:
     _exact(payload, "complete", _COMPLETE, _COMPLETE_WITH_VALUE)
     value = payload.get("value", NO_VALUE)
-    if value is not NO_VALUE:
-        try:
-            strict_json.refuse_faults(value, nul=True, max_depth=JSON_DEPTH)
-        except Invalid as error:
-            raise Violation(f"a result that can't be kept: {error}") from None
+    if deeper_than(value, JSON_DEPTH):
+        raise Violation("a result nested too deeply")
     return Complete(value, tuple(_count(n, "unawaited") for n in _items(payload["unawaited"], "unawaited")))
 
 

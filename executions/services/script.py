@@ -69,7 +69,7 @@ class Script:
                 return replayed.fault
             self._turn = recorded[-1].number
             self._reopen(replayed.given)
-            if (ended := self._answer()) is not None:
+            if not self._guest.finished and (ended := self._answer()) is not None:
                 return ended
         return self._live()
 
@@ -98,8 +98,7 @@ class Script:
         while True:
             frame = self._guest.receive(deadline=self._attempt.deadline, stop=self._attempt.stop)
             if isinstance(frame, Turn) and self._guest.finished:
-                self._hear(frame)
-                self._last_turn = frame  # a terminal frame follows at once; the closing writes both
+                self._last_words(frame)
                 frame = self._guest.receive(deadline=self._attempt.deadline, stop=self._attempt.stop)
             match frame:
                 case Turn():
@@ -112,6 +111,14 @@ class Script:
                 continue  # it spoke but waits for nothing: its terminal frame is on the way
             if (ended := self._answer()) is not None:
                 return ended
+
+    def _last_words(self, turn: Turn) -> None:
+        """A turn whose terminal frame follows at once: the closing writes it, unless it asks for calls."""
+        if turn.calls or turn.sleep:
+            self._commit(turn)
+        else:
+            self._hear(turn)
+            self._last_turn = turn
 
     def _stop_reason(self, frame: Fatal) -> Ending:
         """A guest killed because this worker drains did not fail."""

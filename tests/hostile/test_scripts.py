@@ -124,6 +124,9 @@ POLLUTIONS = [
     "Array.prototype[Symbol.iterator] = function* () { yield 'evil' };",
     "Error.prepareStackTrace = () => { for(;;); }; Error.stackTraceLimit = 0;",
     "Number.isSafeInteger = () => true; Array.isArray = () => false;",
+    "Object.defineProperty(Map.prototype, 'size', {get() { return 0 }}); Map.prototype.forEach = () => {};",
+    "String.prototype.indexOf = () => 0; String.prototype.toWellFormed = String.prototype.isWellFormed = () => 'evil';",
+    "Object.defineProperty(Error.prototype, 'message', {get() { throw 1 }}); ToolError.prototype.name = 'evil';",
 ]
 
 

@@ -1,7 +1,9 @@
 """Frames on the guest's socket: four bytes of length, then that many bytes of ASCII JSON."""
 
+import codecs
 import os
 import struct
+from _json import encode_basestring_ascii  # the C part of json alone
 
 FRAME_BYTES = 8 * 1024 * 1024
 HEADER = struct.Struct(">I")
@@ -11,8 +13,18 @@ _FIRST_BYTES = 64 * 1024
 
 def frame(kind: str, seq: int, payload: str) -> bytes:
     """One whole frame around a payload that is JSON text already."""
-    body = f'{{"protocol":{PROTOCOL},"type":"{kind}","seq":{seq},"payload":{payload}}}'.encode("ascii")
+    body = f'{{"protocol":{PROTOCOL},"type":"{kind}","seq":{seq},"payload":{payload}}}'.encode("ascii", "jsonescape")
     return HEADER.pack(len(body)) + body
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Codec error handler: a run of what is not ASCII, in well-formed JSON text, as \\uXXXX."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return encode_basestring_ascii(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error("jsonescape", _escaped)
 
 
 def payload(body: bytes, kind: str, seq: int) -> str | None:

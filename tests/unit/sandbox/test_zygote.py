@@ -1,6 +1,7 @@
 """Zygotes: shared by threads, replaced when they die or wear out, told when they can't start."""
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from executions.sandbox import Complete, Zygote, Zygotes, zygotes
+from executions.sandbox import zygote as zygote_module
 from executions.sandbox.inside import seccomp
 from forge_project.kernel.errors import NotReady
 from tests.unit.sandbox.driving import run, start
@@ -113,3 +115,25 @@ def test_without_a_system_call_table_there_is_no_filter(monkeypatch):
     monkeypatch.setattr(seccomp, "ARCHITECTURES", {})
     with pytest.raises(OSError, match="no system call table"):
         seccomp.Filter()
+
+
+@pytest.fixture
+def without_seccomp(tmp_path, monkeypatch):
+    """The guests' code as it would be on a machine whose system calls we have no table for."""
+    shutil.copytree(zygote_module._HERE / "inside", tmp_path / "inside")
+    table = tmp_path / "inside" / "seccomp.py"
+    table.write_text(table.read_text().replace('"x86_64"', '"vax"').replace('"aarch64"', '"pdp11"'))
+    monkeypatch.setattr(zygote_module, "_HERE", tmp_path)
+
+
+@pytest.mark.usefixtures("without_seccomp")
+def test_weak_isolation_only_where_it_is_allowed():
+    with pytest.raises(NotReady, match="no seccomp here: no system call table"):
+        Zygote.start()
+    zygote = Zygote.start(allow_weak=True)
+    try:
+        assert (zygote.isolation, zygote.selection_reason[:20]) == ("weak", "no system call table")
+        assert run(zygote, "return 1").value == 1
+        assert run(zygote, "for(;;);", cpu_ms=200).code == "CPU_LIMIT"
+    finally:
+        zygote.close()

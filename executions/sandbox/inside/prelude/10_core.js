@@ -2,12 +2,12 @@
 // method through a prototype the user can change: own lists have no prototype, methods go through apply().
 const O = Object, P = Promise, apply = Reflect.apply, construct = Reflect.construct;
 const stringify = JSON.stringify, parse = JSON.parse, Str = String, RealDate = Date;
-const setProto = O.setPrototypeOf, numberText = Number.prototype.toString, objectProto = O.prototype;
+const setProto = O.setPrototypeOf, objectProto = O.prototype;
 const define = O.defineProperty, keysOf = O.keys, ownProperty = O.getOwnPropertyDescriptor, protoOf = O.getPrototypeOf;
 const freeze = O.freeze, isArray = Array.isArray, isInteger = Number.isInteger, isFinite = Number.isFinite;
 const isError = Error.isError, isSafe = Number.isSafeInteger, trunc = Math.trunc, imul = Math.imul;
 const then = P.prototype.then, exec = RegExp.prototype.exec, join = Array.prototype.join;
-const sliced = Str.prototype.slice, unitAt = Str.prototype.charCodeAt, wellFormed = Str.prototype.toWellFormed;
+const sliced = Str.prototype.slice, indexOf = Str.prototype.indexOf, unitAt = Str.prototype.charCodeAt, wellFormed = Str.prototype.toWellFormed;
 const isWellFormed = Str.prototype.isWellFormed, sourceOf = Function.prototype.toString;
 const mapGet = Map.prototype.get, mapSet = Map.prototype.set, mapHas = Map.prototype.has, mapDelete = Map.prototype.delete;
 const mapSize = ownProperty(Map.prototype, "size").get, mapEach = Map.prototype.forEach, mapClear = Map.prototype.clear, MapOf = Map, weakGet = WeakMap.prototype.get, weakSet = WeakMap.prototype.set;
@@ -22,8 +22,8 @@ const joined = (items, by) => apply(join, items, [by]);
 const has = (map, key) => apply(mapHas, map, [key]);
 const found = (regexp, text) => apply(exec, regexp, [text]) !== null; // for expressions without the flag g
 
-const NUL = /\u0000/, LONG_DIGITS = /[0-9]{16}/, NON_ASCII = /[\u0080-\uffff]/, EACH_NON_ASCII = /[\u0080-\uffff]/g;
-// What in a short JSON text needs a closer look: escapes to make, integers that may be too long, lone surrogates.
+const NUL = /\u0000/, LONG_DIGITS = /[0-9]{16}/, NON_ASCII = /[\u0080-\uffff]+/g, BRACKETS = setProto(["[", "{"], null);
+// What in a short JSON text needs a closer look: non-ASCII, integers that may be too long, lone surrogates.
 const SUSPECT = /[\u0080-\uffff]|[0-9]{16}|\\u[dD][89a-fA-F]/, SHORT = 2 * MAX_DEPTH;
 const SIMPLE = /^[ !#-[\]-~]*$/;
 
@@ -106,21 +106,39 @@ function refuseFaults(value, depth, code, what) {
   }
 }
 
-function ascii(text) {
-  if (!found(NON_ASCII, text)) return text;
-  const parts = list();
-  let from = 0, hit;
-  EACH_NON_ASCII.lastIndex = 0;
-  while ((hit = apply(exec, EACH_NON_ASCII, [text])) !== null) {
-    const hex = "000" + apply(numberText, apply(unitAt, hit[0], [0]), [16]);
-    put(parts, apply(sliced, text, [from, hit.index]) + "\\u" + apply(sliced, hex, [-4]));
-    from = hit.index + 1;
+// Nesting alone, over what JSON.parse made: scalars are passed by.
+function refuseDepth(value, depth, code, what) {
+  if (depth >= MAX_DEPTH) throw refusal(code, what + " is nested deeper than " + MAX_DEPTH);
+  const keys = isArray(value) ? null : keysOf(value), size = keys === null ? value.length : keys.length;
+  for (let i = 0; i < size; i++) {
+    const inner = keys === null ? value[i] : value[keys[i]];
+    if (typeof inner === "object" && inner !== null) refuseDepth(inner, depth + 1, code, what);
   }
-  put(parts, apply(sliced, text, [from]));
-  return joined(parts, "");
 }
 
-// ASCII JSON text of a value, or undefined where JSON has none (undefined, a function, a symbol).
+function mayBeDeep(json) {
+  let openings = 0;
+  for (let which = 0; which < 2; which++) {
+    const bracket = BRACKETS[which];
+    for (let at = -1; (at = apply(indexOf, json, [bracket, at + 1])) >= 0;) if (++openings > MAX_DEPTH) return true;
+  }
+  return false;
+}
+
+function refuseFaultsOf(json, code, what) {
+  if (apply(indexOf, json, ["\\ud"]) >= 0 || found(LONG_DIGITS, json)) refuseFaults(parse(json), 0, code, what);
+  else if (mayBeDeep(json)) refuseDepth(parse(json), 0, code, what);
+}
+
+// Bytes of a JSON text once the child has escaped what is not ASCII.
+function bytesOf(json) {
+  let bytes = json.length, hit;
+  NON_ASCII.lastIndex = 0;
+  while ((hit = apply(exec, NON_ASCII, [json])) !== null) bytes += 5 * hit[0].length;
+  return bytes;
+}
+
+// {json, bytes} of a value, or undefined where JSON has none (undefined, a function, a symbol).
 // Over `most` bytes it is refused with `limitCode`, before time is spent on looking into it.
 function encode(value, code, what, most, limitCode) {
   let json;
@@ -131,17 +149,14 @@ function encode(value, code, what, most, limitCode) {
     throw refusal(code, what + " is not JSON: " + (isStackError(error) ? "nested too deeply" : describe(error)));
   }
   if (json === undefined) return undefined;
-  if (json.length <= SHORT && json.length <= most && !found(SUSPECT, json)) return json;
-  let text = json;
-  if (json.length <= most) {
-    refuseFaults(parse(json), 0, code, what); // also the depth: 200 levels are 400 characters
-    text = ascii(json);
-  }
-  if (text.length > most) throw refusal(limitCode, what + " has over " + most + " bytes of JSON");
-  return text;
+  if (json.length <= SHORT && json.length <= most && !found(SUSPECT, json)) return { json, bytes: json.length };
+  if (json.length <= most) refuseFaultsOf(json, code, what);
+  const bytes = json.length <= most ? bytesOf(json) : json.length;
+  if (bytes > most) throw refusal(limitCode, what + " has over " + most + " bytes of JSON");
+  return { json, bytes };
 }
 
-const plain = (text) => (text.length <= SHORT && found(SIMPLE, text) ? '"' + text + '"' : ascii(stringify(apply(wellFormed, text, []))));
+const plain = (text) => (text.length <= SHORT && found(SIMPLE, text) ? '"' + text + '"' : stringify(apply(wellFormed, text, [])));
 const shortened = (text, size) => (text.length > size ? apply(sliced, text, [0, size]) : text);
 
 // What a thrown value says, for people: text of the guest, never evidence.

@@ -27,14 +27,15 @@ function toolJson(tool) {
 
 function callTail(tool, input, options) {
   const head = ',"tool":' + toolJson(tool) + ',"input":';
-  const json = encode(input === undefined ? null : input, "TOOL_INPUT_INVALID", "the input", limits.input_bytes, "INPUT_LIMIT");
-  if (json === undefined) throw refusal("TOOL_INPUT_INVALID", "the input is not JSON");
+  const encoded = encode(input === undefined ? null : input, "TOOL_INPUT_INVALID", "the input", limits.input_bytes, "INPUT_LIMIT");
+  if (encoded === undefined) throw refusal("TOOL_INPUT_INVALID", "the input is not JSON");
   const purpose = options === undefined || options === null ? undefined : options.purpose;
-  if (purpose === undefined || purpose === null) return head + json + "}";
+  if (purpose === undefined || purpose === null) return { text: head + encoded.json + "}", bytes: head.length + encoded.bytes };
   if (typeof purpose !== "string" || purpose.length > 500) {
     throw refusal("TOOL_INPUT_INVALID", "the purpose must be text of at most 500 characters");
   }
-  return head + json + ',"purpose":' + plain(purpose) + "}";
+  const words = ',"purpose":' + plain(purpose) + "}";
+  return { text: head + encoded.json + words, bytes: head.length + encoded.bytes + 6 * words.length };
 }
 
 function call(tool, input, options) {
@@ -47,7 +48,7 @@ define(globalThis, "sleep", {
       if (typeof ms !== "number" || !isFinite(ms) || ms < 0 || ms > 31536000000) {
         throw new TypeErr("sleep(ms): ms must be a number from 0 to one year");
       }
-      ask(true, ',"ms":' + trunc(ms) + "}", resolve, reject);
+      ask(true, { text: ',"ms":' + trunc(ms) + "}", bytes: 40 }, resolve, reject);
     });
   },
   writable: true, configurable: true,
@@ -57,15 +58,15 @@ define(globalThis, "sleep", {
 function sendCalls(room) {
   callParts = sleepParts = "";
   while (credit > 0 && isWaiting()) {
-    const next = waiting[waitingHead], size = next.tail.length + 32;
+    const next = waiting[waitingHead], size = next.tail.bytes + 32;
     if (size > room) break;
     waiting[waitingHead++] = undefined;
     if (waitingHead === waiting.length) { waiting = list(); waitingHead = 0; }
     room -= size;
     credit--;
     sent++;
-    if (next.sleeps) sleepParts += (sleepParts === "" ? '{"n":' : ',{"n":') + sent + next.tail;
-    else callParts += (callParts === "" ? '{"n":' : ',{"n":') + sent + next.tail;
+    if (next.sleeps) sleepParts += (sleepParts === "" ? '{"n":' : ',{"n":') + sent + next.tail.text;
+    else callParts += (callParts === "" ? '{"n":' : ',{"n":') + sent + next.tail.text;
     apply(mapSet, pending, [sent, next]);
   }
 }

@@ -8,11 +8,11 @@ function say(name, value) {
 }
 
 say("text", function text(value) {
-  const json = plain(shown(value));
-  if (outputBytes + json.length > limits.output_bytes) {
+  const json = plain(shown(value)), bytes = bytesOf(json);
+  if (outputBytes + bytes > limits.output_bytes) {
     throw refusal("OUTPUT_LIMIT", "the output may have " + limits.output_bytes + " bytes in all");
   }
-  outputBytes += json.length;
+  outputBytes += bytes;
   put(outputs, json);
 });
 
@@ -27,12 +27,12 @@ function log(level, given) {
     }
     put(parts, shortened(part, LOG_BYTES));
   }
-  let json = plain(joined(parts, " "));
-  if (logBytes + json.length > LOG_BYTES) {
+  let json = plain(shortened(joined(parts, " "), LOG_BYTES)), bytes = bytesOf(json);
+  if (logBytes + bytes > LOG_BYTES) {
     json = '"[the log is full]"';
-    logBytes = LOG_BYTES;
+    bytes = LOG_BYTES;
   }
-  logBytes += json.length;
+  logBytes += bytes;
   put(logs, '{"level":"' + level + '","text":' + json + "}");
 }
 const consoleOf = {};
@@ -49,7 +49,7 @@ say("progress", function progress(message, counts) {
     ',"completed":' + counted(of.completed) + ',"total":' + counted(of.total) + "}";
 });
 
-// State: key -> ASCII JSON text. `known` is what the host holds, `written` what it has not been told yet.
+// State: key -> {json, bytes}. `known` is what the host holds, `written` what it has not been told yet.
 const stored = new MapOf(), known = new MapOf();
 let written = new MapOf();
 const STATE_VALUE_BYTES = 262144;
@@ -61,23 +61,24 @@ function stateKey(key) {
   if (!apply(isWellFormed, key, []) || found(NUL, key)) throw new TypeErr("a state key may not hold U+0000 or a lone surrogate");
   return key;
 }
-const storedBytes = (key) => (has(stored, key) ? plain(key).length + apply(mapGet, stored, [key]).length : 0);
+const keyBytes = (key) => bytesOf(plain(key));
+const storedBytes = (key) => (has(stored, key) ? keyBytes(key) + apply(mapGet, stored, [key]).bytes : 0);
 
 const stateApi = {
   get(key) {
-    const json = apply(mapGet, stored, [stateKey(key)]);
-    return json === undefined ? undefined : parse(json);
+    const held = apply(mapGet, stored, [stateKey(key)]);
+    return held === undefined ? undefined : parse(held.json);
   },
   set(key, value) {
-    const json = encode(value, "TOOL_INPUT_INVALID", "a state value", STATE_VALUE_BYTES, "STATE_LIMIT");
-    if (json === undefined) return stateApi.delete(key);
-    const size = plain(stateKey(key)).length + json.length, before = storedBytes(key);
+    const encoded = encode(value, "TOOL_INPUT_INVALID", "a state value", STATE_VALUE_BYTES, "STATE_LIMIT");
+    if (encoded === undefined) return stateApi.delete(key);
+    const size = keyBytes(stateKey(key)) + encoded.bytes, before = storedBytes(key);
     if (stateBytes - before + size > limits.state_bytes) {
       throw refusal("STATE_LIMIT", "the state may have " + limits.state_bytes + " bytes in all");
     }
     stateBytes += size - before;
-    apply(mapSet, stored, [key, json]);
-    apply(mapSet, written, [key, json]);
+    apply(mapSet, stored, [key, encoded]);
+    apply(mapSet, written, [key, encoded.json]);
   },
   delete(key) {
     stateBytes -= storedBytes(stateKey(key));
@@ -92,10 +93,10 @@ say("state", freeze(stateApi));
 
 function loadState(snapshot) {
   for (const key of keysOf(snapshot)) {
-    const json = ascii(stringify(snapshot[key]));
-    apply(mapSet, stored, [key, json]);
+    const json = stringify(snapshot[key]), bytes = bytesOf(json);
+    apply(mapSet, stored, [key, { json, bytes }]);
     apply(mapSet, known, [key, true]);
-    stateBytes += plain(key).length + json.length;
+    stateBytes += keyBytes(key) + bytes;
   }
 }
 

@@ -46,9 +46,9 @@ function compile(source) {
 
 function finish(value) {
   try {
-    const json = value === undefined ? undefined : encode(value, "RESULT_INVALID", "the result", limits.result_bytes, "RESULT_LIMIT");
-    if (json === undefined && value !== undefined) return fail("RESULT_INVALID", "the result is not JSON", 0);
-    if (ending === null) ending = { kind: "C", json };
+    const encoded = value === undefined ? undefined : encode(value, "RESULT_INVALID", "the result", limits.result_bytes, "RESULT_LIMIT");
+    if (encoded === undefined && value !== undefined) return fail("RESULT_INVALID", "the result is not JSON", 0);
+    if (ending === null) ending = { kind: "C", json: encoded === undefined ? undefined : encoded.json };
   } catch (error) {
     failWith(error);
   }
@@ -99,13 +99,13 @@ const FRAME = setProto(['{"calls":[', "", '],"sleep":[', "", '],"catalog":[],"ou
   '],"progress":[', "", '],"state":[', "", "]}"], null);
 function turn() {
   tellFloating();
-  let said = lastProgress.length;
+  let said = 8 * lastProgress.length;
   FRAME[5] = FRAME[7] = "";
-  if (outputs.length > 0) { said += (FRAME[5] = joined(outputs, ",")).length; outputs = list(); }
-  if (logs.length > 0) { said += (FRAME[7] = joined(logs, ",")).length; logs = list(); }
+  if (outputs.length > 0) { said += bytesOf(FRAME[5] = joined(outputs, ",")); outputs = list(); }
+  if (logs.length > 0) { said += bytesOf(FRAME[7] = joined(logs, ",")); logs = list(); }
   FRAME[9] = lastProgress;
   lastProgress = "";
-  said += (FRAME[11] = takeState()).length;
+  said += bytesOf(FRAME[11] = takeState());
   sendCalls(FRAME_ROOM - said);
   FRAME[1] = callParts;
   FRAME[3] = sleepParts;
