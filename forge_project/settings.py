@@ -159,7 +159,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- Celery: hints only, never facts ----------------------------------------------------------------
-CELERY_BROKER_URL = env.text("FORGE_BROKER_URL", f"{transport.SCHEME}://")
+CELERY_BROKER_URL = env.text("FORGE_BROKER_URL", f"{transport.SCHEME}://localhost")
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith(transport.SCHEME):
     CELERY_BROKER_TRANSPORT_OPTIONS = transport.options(FORGE_VAR / "broker")

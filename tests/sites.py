@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,9 +56,54 @@ class Site:
         """Starts `python -m module args` in this site."""
         return self.start(sys.executable, "-m", module, *args, **kwargs)
 
+    def worker(self, **env: str) -> subprocess.Popen:
+        """Starts a real worker; its log goes to `var/worker.log`."""
+        command = ["-m", "celery", "-A", "forge_project", "worker", "--pool", "threads", "--concurrency", "2"]
+        with (self.var / "worker.log").open("a") as log:
+            streams = {"stdout": log, "stderr": log, "start_new_session": True}
+            return self.start(sys.executable, *command, "--loglevel", "WARNING", env=env, **streams)
+
+    def log(self) -> str:
+        """What the workers of this site said."""
+        path = self.var / "worker.log"
+        return path.read_text() if path.exists() else ""
+
     def verify(self) -> dict:
         """What `ledger_verify --json` says; fails on a finding."""
         return json.loads(self.manage("ledger_verify", "--json").stdout)
+
+
+class Hand:
+    """A process inside a site that does what it is told (tests/process/driver)."""
+
+    def __init__(self, site: Site) -> None:
+        self._process = site.python("tests.process.driver", stdin=subprocess.PIPE, stderr=None)
+        self._read()
+
+    def do(self, name: str, **asked) -> dict:
+        self._process.stdin.write(json.dumps({"do": name} | asked) + "\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def until(self, ref: str, *statuses: str, seconds: float = 30) -> dict:
+        """The execution once it has one of `statuses`; fails after `seconds`."""
+        end = time.monotonic() + seconds
+        while (seen := self.do("get", ref=ref))["status"] not in statuses:
+            if time.monotonic() > end:
+                raise AssertionError(f"{ref} is {seen} after {seconds} s")
+            time.sleep(0.05)
+        return seen
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+    def _read(self) -> dict:
+        line = self._process.stdout.readline()
+        if not line:
+            raise AssertionError("the hand is gone")
+        return json.loads(line)
 
 
 _template: list[str] = []

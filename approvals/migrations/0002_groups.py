@@ -8,7 +8,12 @@ SEE = [
     ("ledger", "event", "view_event"),
     ("artifacts", "artifact", "view_artifact"),
 ]
-SEE_SETTINGS = [("approvals", "policyrule", "view_policyrule"), ("executions", "workspace", "view_workspace")]
+SEE_SETTINGS = [
+    ("approvals", "policyrule", "view_policyrule"),
+    ("approvals", "agent", "view_agent"),
+    ("executions", "workspace", "view_workspace"),
+    ("knox", "authtoken", "view_authtoken"),
+]
 ROLES = {
     "agents": [],
     "approvers": [*SEE, ("approvals", "approval", "decide_approval")],
@@ -21,10 +26,12 @@ ROLES = {
         ("approvals", "policyrule", "change_policyrule"),
         ("executions", "workspace", "add_workspace"),
         ("executions", "workspace", "change_workspace"),
+        ("approvals", "agent", "add_agent"),
+        ("knox", "authtoken", "delete_authtoken"),
     ],
     "auditors": [*SEE, *SEE_SETTINGS],
 }
-LABELS = {"policyrule": "policy rule"}  # as Django's own post_migrate names them
+LABELS = {"policyrule": "policy rule", "authtoken": "auth token"}  # as Django's own post_migrate names them
 
 
 def create(apps, schema_editor):

@@ -43,7 +43,7 @@ class RetireRule:
 
 def save_rule(asked: SaveRule) -> PolicyRule:
     """The live version that says so: the present one if it does already, else a new one. Raises Invalid, Conflict."""
-    _check(asked)
+    check_rule(asked)
     says = {name: getattr(asked, name) for name in ("priority", "caller", "capability", "decision", "reason")}
     try:
         with transaction.atomic():
@@ -82,7 +82,8 @@ def _retire(live: PolicyRule, by: User) -> None:
         raise Conflict("this rule was changed at the same time", rule=live.name)
 
 
-def _check(asked: SaveRule) -> None:
+def check_rule(asked: SaveRule) -> None:
+    """Raises Invalid where a rule could not say this."""
     if not _NAME.fullmatch(asked.name) or asked.name == DEFAULT:
         raise Invalid(f"a name is 1-100 of A-Z a-z 0-9 . _ - and not {DEFAULT!r}", path="/name")
     if not _GLOB.fullmatch(asked.capability) or len(asked.capability) > ID:

@@ -74,6 +74,9 @@ class Capability(ABC):
         """Whether the effect that began at `seen` is in the world; safe to repeat."""
         return Unknown(f"{self.name} leaves nothing to look for")
 
+    def discard(self, request: Request) -> None:
+        """Removes what preparing left of an operation whose worker died before it began; safe to repeat."""
+
 
 def closed_object(required: Iterable[str] | None = None, /, **props: Any) -> dict[str, Any]:
     """A closed object schema; without `required` every property is."""

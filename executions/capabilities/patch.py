@@ -94,6 +94,12 @@ class PatchApply(Capability):
                 return Unknown(f"half applied, and finishing it failed: {fault.message}", evidence)
         return Applied(_result(request, seen), _evidence(seen["files"]))
 
+    def discard(self, request: Request) -> None:
+        with Tree(request) as tree:
+            plan = _plan(tree, proposal(request))
+            stages = Stages(tree, request.operation_id, plan.parents)
+            stages.drop((change.number, change.parts) for change in plan.changes)
+
     def describe(self, request: Request, seen: Precondition) -> Description:
         artifact = proposal(request)
         with Tree(request) as tree:

@@ -92,6 +92,12 @@ class FileWrite(Capability):
             stages.drop([(0, parts)], parents=not applied)
         return Applied(_result(request, seen), (_evidence(seen, now=now),)) if applied else NotApplied()
 
+    def discard(self, request: Request) -> None:
+        with Tree(request) as tree:
+            seen, _ = _observe(tree, request)
+            stages = Stages(tree, request.operation_id, seen.get("parents", ()))
+            stages.drop([(0, names.granted(seen["path"]))])
+
     def describe(self, request: Request, seen: Precondition) -> Description:
         content = _content(request)
         with Tree(request) as tree:

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from executions.errors import LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
 from executions.models import Execution
 from executions.sandbox.shapes import Complete, Fatal
 from executions.services import first_start, single, waiting
@@ -18,7 +18,7 @@ from executions.services.shapes import Fault
 from executions.states import Kind, Status
 from executions.transitions import Lease
 from forge_project.kernel import clock
-from forge_project.kernel.errors import Invalid, NotReady, TooLarge
+from forge_project.kernel.errors import Denied, Invalid, NotReady, TooLarge, Unidentified
 
 log = logging.getLogger("forge.executions")
 
@@ -49,9 +49,7 @@ def drive(attempt: Attempt) -> None:
     script = Script(attempt, guest, None if fixed else first)
     confirmed = False
     try:
-        ended = script.run()
-        while isinstance(ended, Parked) and not _park(attempt, script):
-            ended = script.go_on()
+        ended = _run(attempt, script)
     finally:
         confirmed = guest.kill()
     if isinstance(ended, Parked):
@@ -66,6 +64,20 @@ def drive(attempt: Attempt) -> None:
         "metrics": {"cpu_ms": usage.cpu_ms, "wall_ms": attempt.active_ms, "peak_memory_bytes": usage.peak_bytes},
     }
     return _end(attempt, script, ended, columns, script.leftovers(first.state))
+
+
+def _run(attempt: Attempt, script: Script) -> Ending:
+    """The script's own end, or what forbade its next dispatch."""
+    try:
+        ended = script.run()
+        while isinstance(ended, Parked) and not _park(attempt, script):
+            ended = script.go_on()
+    except CancelRequested:
+        attempt.note_cancelled()
+        return Fatal("CANCELLED", "cancelled")
+    except (DeadlinePassed, Denied, Unidentified) as refused:
+        return Fatal(refused.code, refused.message, details=refused.facts)
+    return ended
 
 
 def _park(attempt: Attempt, script: Script) -> bool:

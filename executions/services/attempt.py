@@ -55,6 +55,10 @@ class Attempt:
             self._cancelled = rows.exclude(cancel_requested_at=None).exists()
         return self._cancelled
 
+    def note_cancelled(self) -> None:
+        """A dispatch was refused because of it."""
+        self._cancelled = True
+
     def stop(self) -> bool:
         """Whether a running guest has to go: cancelled, or this worker drains."""
         return self.cancelled() or self.runtime.draining.is_set()

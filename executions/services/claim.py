@@ -25,13 +25,13 @@ def claim_next(runtime: Runtime) -> Lease | None:
             continue
         try:
             lease = _claim(ref, runtime)
+            failpoints.reach("claim.after")
         except (Conflict, Missing):
             runtime.let_go(ref)
             continue
         except BaseException:
             runtime.let_go(ref)
             raise
-        failpoints.reach("claim.after")
         return lease
     return None
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from executions.capabilities.base import Effect
 from executions.models import Attempt, Call, Execution, Worker
 from executions.services import catalog, processes, settle, waiting, workers
 from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
@@ -25,6 +26,7 @@ from forge_project.ledger.writing import Page, writing
 
 log = logging.getLogger("forge.reconcile")
 _LOCK_SECONDS = 30.0
+_OPEN = (CallStatus.REQUESTED, CallStatus.AWAITING_APPROVAL, CallStatus.PREPARED)
 _BACK_OFF_SECONDS = (0, 1, 5, 15, 60)
 
 
@@ -109,11 +111,16 @@ def _dead(worker_id: UUID | None) -> bool:
 def _settle(lease: Lease, execution: Execution) -> str:
     confirmed = _kill_guest(lease)
     with ExitStack() as held_lock:
-        open_calls = list(Call.objects.filter(execution=execution, status=CallStatus.PREPARED).order_by("n"))
-        if execution.workspace and any(call.effect == "write" for call in open_calls):
+        open_calls = list(Call.objects.filter(execution=execution, status__in=_OPEN).order_by("n"))
+        if execution.workspace and any(call.effect == Effect.WRITE for call in open_calls):
             until = clock.monotonic() + _LOCK_SECONDS
             held_lock.enter_context(workspace_lock(execution.workspace.name, until))
-        seen = [(call, settle.observe(call, execution, catalog.find(call.tool))) for call in open_calls]
+        seen = []
+        for call in open_calls:
+            if call.status == CallStatus.PREPARED:
+                seen.append((call, settle.observe(call, execution, catalog.find(call.tool))))
+            elif call.effect == Effect.WRITE:
+                settle.discard(call, execution)
         failpoints.reach("reconcile.middle")
         with writing(lease.ref) as page:
             execution = held(page, lease)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from executions.capabilities.base import Applied, Capability, NotApplied, Recovery, Settled, Unknown
 from executions.models import Call, Execution
-from executions.services import journal, sealed
+from executions.services import catalog, journal, sealed
 from executions.services.faults import INTERRUPTED, log
 from executions.services.requests import request_of
 from executions.services.shapes import Fault
@@ -52,6 +52,17 @@ def _look(call: Call, execution: Execution, capability: Capability) -> Observed:
         case NotApplied():
             return Observed(settled=settled, observation="matches_prior_state")
     return Observed(settled=settled, observation="diverged")
+
+
+def discard(call: Call, execution: Execution) -> None:
+    """Lets the capability remove what it had prepared for a call that never began."""
+    capability = catalog.find(call.tool)
+    if capability is None:
+        return
+    try:
+        capability.discard(request_of(call, execution))
+    except Exception as error:  # a left-over stage is no reason to leave an execution open
+        log.warning("nothing discarded: %s: %s", call.call_id, type(error).__name__)
 
 
 Kept = Literal["ended", "unknown", "retried"]

@@ -6,7 +6,7 @@ from django.conf import settings
 
 from approvals.models import Approval
 from approvals.states import State
-from executions.errors import LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.shapes import Asked
 from executions.services import calls, catalog, turns, waiting
@@ -20,6 +20,7 @@ from executions.services.sealed import unseal
 from executions.services.shapes import Fault
 from executions.states import CALL_ENDS, CallStatus, Status
 from forge_project.kernel import clock, failpoints
+from forge_project.kernel.errors import Denied, Unidentified
 from forge_project.ledger.writing import writing
 
 LINGER_POLL_SECONDS = 0.05
@@ -29,15 +30,24 @@ TIMED_OUT = Fault(code="TIMEOUT", message="the execution's time is used up", ret
 
 def drive(attempt: Attempt) -> None:
     """One attempt at a capability request, to its end or until it waits for a person."""
-    call, report = _open(attempt)
+    try:
+        call, report = _open(attempt)
+    except CancelRequested:
+        stopping(attempt, "cancelled")
+        return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=_columns(attempt)), Leftovers())
+    except DeadlinePassed:
+        return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=_columns(attempt)), Leftovers())
+    except (Denied, Unidentified) as refused:
+        fault = Fault(code=refused.code, message=refused.message, details=refused.facts)
+        return close(attempt, End(status=Status.FAILED, fault=fault, columns=_columns(attempt)), Leftovers())
     while report is None or report.state == "waiting":
         if attempt.cancelled():
             report = Report(n=1, state="stopped")
         elif report is not None and not _linger(attempt, call) and waiting.park(attempt.lease, _columns(attempt)):
-            return
+            return None
         else:
             report = _step(attempt, call)
-    _close(attempt, call, report)
+    return _close(attempt, call, report)
 
 
 def _open(attempt: Attempt) -> tuple[Call, Report | None]:

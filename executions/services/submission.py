@@ -14,7 +14,8 @@ from forge_project.kernel import strict_json
 from forge_project.kernel.errors import Invalid, TooLarge
 
 SCRIPT = "script.run"
-_ID = {"type": "string", "pattern": r"^[\x21-\x7e]{1,150}$"}
+# Python's `$` stands before a last newline too; `(?!\n)` says the same in both dialects of patterns.
+_ID = {"type": "string", "pattern": r"^[\x21-\x7e]{1,150}$(?!\n)"}
 _TEXT = {"type": "string", "maxLength": 500}
 IDS = ("session_id", "root_session_id", "tool_call_id", "run_id", "turn_id", "correlation_id", "client_ref")
 SCOPE = ("task_id", "node_id", "role_ref", "worker_ref")
@@ -25,7 +26,7 @@ _FIELDS: dict[str, Any] = {
     "limits": closed_object((), **{name: {"type": "integer"} for name in RANGES}),
     **dict.fromkeys((*IDS, *SCOPE), _ID),
     "run_no": {"type": "integer", "minimum": 1},
-    "workspace": {"type": "string", "pattern": r"^[-a-zA-Z0-9_]{1,80}$"},
+    "workspace": {"type": "string", "pattern": r"^[-a-zA-Z0-9_]{1,80}$(?!\n)"},
     "timeout_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
     "interruption": {"enum": list(Interruption.values)},
     "on_behalf_of": {"type": "string", "minLength": 1, "maxLength": 150},

@@ -11,7 +11,7 @@ _LIFE = (
 )
 _CALL = "t1.before t1.after effect.before effect.middle effect.after t2.before t2.after"
 _LEDGER = "ledger.before_insert ledger.after_insert ledger.after_head"
-NAMES = frozenset(f"{_LIFE} {_CALL} {_LEDGER}".split())  # noqa: SIM905  # read as names, not as punctuation
+NAMES = frozenset(f"{_LIFE} {_CALL} {_LEDGER}".split())  # read as names, not as punctuation
 
 
 class Crash(BaseException):

@@ -5,8 +5,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
@@ -58,7 +59,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         response = Response(problem(status, exc.code, exc.message, exc.facts, request), status)
     elif isinstance(exc, RequestDataTooBig):
         response = Response(problem(413, "BYTES_LIMIT", "the body is too large", {"limit": MAX_BODY}, request), 413)
-    elif isinstance(exc, SuspiciousOperation):
+    elif isinstance(exc, SuspiciousOperation | BadRequest | MultiPartParserError):
         response = Response(problem(400, "INVALID_REQUEST", "the request is not well formed", {}, request), 400)
     else:
         answered = drf_exception_handler(exc, context)
@@ -109,3 +110,13 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     if request.path.startswith("/api/"):
         return plain_problem(request, 404, "NOT_FOUND", "no such address")
     return HttpResponse("Not found", status=404, content_type="text/plain")
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """handler400: a host that is not ours, and whatever else Django refuses before a view."""
+    return plain_problem(request, 400, "INVALID_REQUEST", "the request is not well formed")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """handler500: a bug; its detail is in the operator's log under the same correlation id."""
+    return plain_problem(request, 500, "EXECUTION_FAILED", "something broke on our side")

@@ -1,87 +1,75 @@
-"""Figures of the sandbox: `python -m tests.bench.guest` prints one JSON line each (medians; processes are real)."""
+"""`python -m tests.bench.guest`: start, tool round trips, cancel and memory of real guests."""
 
-import json
 import statistics
 import time
 from pathlib import Path
 
 from executions.sandbox import Complete, Turn, Zygote
+from tests.bench import figure
 from tests.unit.sandbox.driving import drive, start
 
-ROUNDS = 200
 CALLS = 1000
-REGEX = "/^(a+)+$/.test('a'.repeat(40)+'b')"
+SEQUENTIAL = f"let n = 0; for (let i = 0; i < {CALLS}; i++) {{ await tools.call('t', {{i}}); n++ }} return n"
+TOGETHER = f"return (await Promise.all(Array.from({{length: {CALLS}}}, (_, i) => tools.call('t', {{i}})))).length"
+BACKTRACKING = "/^(a+)+$/.test('a'.repeat(40)+'b')"
 
 
-def show(name, value, unit, bar):
-    print(json.dumps({"name": name, "value": round(value, 2), "unit": unit, "bar": bar}), flush=True)
-
-
-def starts(zygote):
+def starts(zygote: Zygote) -> None:
     """Request to result of `return 1`, and until the process is reaped."""
     to_result, to_reaped = [], []
-    for _ in range(ROUNDS):
+    for _ in range(200):
         began = time.perf_counter()
         guest = zygote.spawn(start("return 1"))
-        end = guest.receive(deadline=time.monotonic() + 5)
+        assert isinstance(guest.receive(deadline=time.monotonic() + 5), Complete)
         to_result.append(time.perf_counter() - began)
         assert guest.kill()
         to_reaped.append(time.perf_counter() - began)
-        assert isinstance(end, Complete)
-    show("guest.start_ms", statistics.median(to_result) * 1e3, "ms", 3)
-    show("guest.start_reaped_ms", statistics.median(to_reaped) * 1e3, "ms", None)
+    figure("guest.start_ms", statistics.median(to_result) * 1000, "ms", "<= 3")
+    figure("guest.start_reaped_ms", statistics.median(to_reaped) * 1000, "ms", "")
 
 
-def calls(zygote, name, source, bar):
-    """Microseconds a call of 1,000, of what the script takes beyond an empty one."""
-    took = []
+def calls(zygote: Zygote, name: str, source: str, bar: str) -> None:
+    """Microseconds a call, of 1,000, with an echo for a tool and no database."""
+    taken = []
     for _ in range(7):
         guest = zygote.spawn(start(source, max_calls=CALLS, in_flight=64, cpu_ms=60_000))
         began = time.perf_counter()
         assert drive(guest).value == CALLS
-        took.append(time.perf_counter() - began)
-        guest.kill()
-    show(name, statistics.median(took) / CALLS * 1e6, "us", bar)
+        taken.append(time.perf_counter() - began)
+        assert guest.kill()
+    figure(name, statistics.median(taken) / CALLS * 1e6, "us", bar)
 
 
-def cancels(zygote):
+def cancels(zygote: Zygote) -> None:
     """Kill to reaped, in the middle of regular expression backtracking."""
-    took = []
+    taken = []
     for _ in range(30):
-        guest = zygote.spawn(start(REGEX))
-        end = time.monotonic() + 0.02
-        while time.monotonic() < end:
+        guest = zygote.spawn(start(BACKTRACKING))
+        while guest.usage.cpu_ms < 10:  # in the thick of it
             pass
         began = time.perf_counter()
         assert guest.kill()
-        took.append(time.perf_counter() - began)
-    show("guest.cancel_ms", statistics.median(took) * 1e3, "ms", 5)
+        taken.append(time.perf_counter() - began)
+    figure("guest.cancel_ms", statistics.median(taken) * 1000, "ms", "<= 5")
 
 
-def memory(zygote):
+def memory(zygote: Zygote) -> None:
     """Proportional set size of a guest that waits, among nine others."""
     guests = [zygote.spawn(start("await sleep(1000)")) for _ in range(10)]
-    sizes = []
-    for guest in guests:
-        assert isinstance(guest.receive(deadline=time.monotonic() + 5), Turn)
-    for guest in guests:
-        lines = Path(f"/proc/{guest.pid}/smaps_rollup").read_text().splitlines()
-        sizes.append(next(int(line.split()[1]) for line in lines if line.startswith("Pss:")))
-    for guest in guests:
-        guest.kill()
-    show("guest.pss_mb", statistics.median(sizes) / 1024, "MB", 3)
+    assert all(isinstance(guest.receive(deadline=time.monotonic() + 5), Turn) for guest in guests)
+    rollups = [Path(f"/proc/{guest.pid}/smaps_rollup").read_text().splitlines() for guest in guests]
+    sizes = [int(line.split()[1]) for lines in rollups for line in lines if line.startswith("Pss:")]
+    figure("guest.pss_mb", statistics.median(sizes) / 1024, "MB", "<= 3")
+    assert all(guest.kill() for guest in guests)
 
 
-def main():
+def main() -> None:
+    """Each figure once; the engine and the hardening are the real ones."""
     zygote = Zygote.start()
     try:
         starts(zygote)
-        sequential = f"let n = 0; for (let i = 0; i < {CALLS}; i++) {{ await tools.call('t', {{i}}); n++ }} return n"
-        calls(zygote, "guest.call_seq_us", sequential, 110)
-        together = (
-            f"return (await Promise.all(Array.from({{length: {CALLS}}}, (_, i) => tools.call('t', {{i}})))).length"
-        )
-        calls(zygote, "guest.call_all_us", together, 20)
+        calls(zygote, "guest.call_seq_us", SEQUENTIAL, "<= 110")
+        calls(zygote, "guest.call_all_us", TOGETHER, "<= 20")
         cancels(zygote)
         memory(zygote)
     finally:

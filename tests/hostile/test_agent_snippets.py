@@ -47,13 +47,15 @@ def test_runs(zygote, snippet):
 
 def test_polyfills(zygote):
     source = r"""
-    const u = new URL("../x?b=2&b=3#h", "https://me:pw@A.b:443/c/d/e?f=1"), q = new URLSearchParams("a=1&b=2&b=3&c=%20+x");
+    const u = new URL("../x?b=2&b=3#h", "https://me:pw@A.b:443/c/d/e?f=1");
+    const q = new URLSearchParams("a=1&b=2&b=3&c=%20+x");
     q.append("d", "é&"); q.delete("a");
     const bytes = new TextEncoder().encode("hé€😀");
     const clone = structuredClone({d: new Date(5), m: new Map([[1, {a: 1}]]), s: new Set([1]), a: [1, [2]]});
     const cyc = {}; cyc.me = cyc;
     return [u.href, u.searchParams.getAll("b"), u.origin, q.toString(), q.get("c"), [...bytes].length,
-      new TextDecoder().decode(bytes), new TextDecoder().decode(new Uint8Array([0x68, 0xff, 0xc3])), atob(btoa("a\xff\x00b")) === "a\xff\x00b",
+      new TextDecoder().decode(bytes), new TextDecoder().decode(new Uint8Array([0x68, 0xff, 0xc3])),
+      atob(btoa("a\xff\x00b")) === "a\xff\x00b",
       clone.d.getTime(), clone.m.get(1), [...clone.s], clone.a, structuredClone(cyc).me !== cyc,
       URL.canParse("nope"), new URL("mailto:a@b").pathname, [..."ab"].map((c) => c.codePointAt(0))]
     """

@@ -79,6 +79,24 @@ def test_a_forbidden_system_call_is_sigsys(code):
     assert hardened(code) == -signal.SIGSYS
 
 
+@pytest.mark.parametrize(
+    ("before", "number"),
+    [
+        ("", signal.SIGPROF),
+        ("import signal; signal.signal(signal.SIGPROF, signal.SIG_IGN)", signal.SIGXCPU),
+    ],
+)
+def test_the_kernels_own_cpu_limits(before, number):
+    script = f"""
+    import sys; sys.path.insert(0, {str(INSIDE)!r})
+    from inside import hardening
+    {before}
+    hardening.limit(cpu_ms=100, address_bytes=1 << 40)
+    while True: pass
+    """
+    assert subprocess.run([sys.executable, "-I", "-S", "-B", "-c", textwrap.dedent(script)]).returncode == -number
+
+
 def test_what_a_guest_needs_is_allowed():
     assert hardened("time.process_time(); x = bytearray(64 << 20); libc.mmap(0, 4096, 3, 0x22, -1, 0)") == 0
 
@@ -88,7 +106,7 @@ def test_both_tables_have_every_call_and_kill_by_default():
         code = build(architecture, column)
         assert len(code) % 8 == 0
         assert code[-4:] == (0x80000000).to_bytes(4, "little")
-    assert len({numbers for numbers in ALLOWED.values()}) == 10
+    assert len(set(ALLOWED.values())) == 10
 
 
 def test_a_guest_has_a_socket_and_nothing_else(zygote):

@@ -147,7 +147,7 @@ PAYLOADS = {
     "a line that is none": frame("fatal", 1, {"code": "SCRIPT_RUNTIME", "message": "", "line": -1}),
     "a message without end": frame("fatal", 1, {"code": "SCRIPT_RUNTIME", "message": "x" * 6000}),
 }
-SMALL = dict(in_flight=4, input_bytes=500, output_bytes=1000, state_bytes=1000, result_bytes=500)
+SMALL = {"in_flight": 4, "input_bytes": 500, "output_bytes": 1000, "state_bytes": 1000, "result_bytes": 500}
 BREACHES = JSON | ENVELOPE | PAYLOADS
 
 

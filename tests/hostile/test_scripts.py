@@ -115,9 +115,10 @@ POLLUTIONS = [
     "Array.prototype.push = Array.prototype.join = Array.prototype.map = () => 'evil';",
     "Object.defineProperty(Array.prototype, '0', {set(v) {}, get() { return 'evil' }});",
     "String.prototype.slice = String.prototype.replace = String.prototype.charCodeAt = () => 'evil';",
-    "RegExp.prototype.exec = () => null; RegExp.prototype[Symbol.replace] = () => 'evil'; RegExp.prototype.test = () => true;",
+    "RegExp.prototype.exec = RegExp.prototype.test = () => null; RegExp.prototype[Symbol.replace] = () => 'evil';",
     "Map.prototype.get = Map.prototype.set = Map.prototype.has = Map.prototype.delete = () => undefined;",
-    "Promise.prototype.then = function () {}; Promise.resolve = () => 1; Object.defineProperty(Promise, Symbol.species, {get() { throw 1 }});",
+    "Promise.prototype.then = function () {}; Promise.resolve = () => 1;",
+    "Object.defineProperty(Promise, Symbol.species, {get() { throw 1 }});",
     "Reflect.apply = Function.prototype.call = Function.prototype.apply = () => 'evil';",
     "globalThis.Promise = globalThis.Map = globalThis.JSON = globalThis.Object = undefined;",
     "Object.keys = () => []; Object.freeze = (x) => x; Object.setPrototypeOf = () => { throw 1 };",
@@ -148,20 +149,18 @@ def test_nothing_that_crosses_is_changed(zygote, pollution):
 
 
 def test_a_class_may_still_have_its_own_to_json(zygote):
-    source = "class A { toJSON() { return 'mine' } } BigInt.prototype.toJSON = function () { return String(this) }; return [new A(), 5n, {toJSON: () => 7}]"
+    source = """
+    class A { toJSON() { return 'mine' } }
+    BigInt.prototype.toJSON = function () { return String(this) };
+    return [new A(), 5n, {toJSON: () => 7}]
+    """
     assert run(zygote, source).value == ["mine", "5", 7]
 
 
 def test_the_next_guest_sees_nothing(zygote):
     run(zygote, "Object.prototype.leak = 1; globalThis.leaked = 2; Math.random = () => 7; state.set('a', 1)")
-    assert run(
-        zygote, "return [({}).leak === undefined, typeof leaked, Math.random() === 7, state.get('a') === undefined]"
-    ).value == [
-        True,
-        "undefined",
-        False,
-        True,
-    ]
+    source = "return [({}).leak === undefined, typeof leaked, Math.random() === 7, state.get('a') === undefined]"
+    assert run(zygote, source).value == [True, "undefined", False, True]
 
 
 def test_every_global_belongs_to_the_guests_realm(zygote):
@@ -174,7 +173,7 @@ def test_every_global_belongs_to_the_guests_realm(zygote):
       if (typeof at === "function" && !(at instanceof Function) && at !== Function.prototype) found.push(String(at));
       for (const key of Reflect.ownKeys(at)) {
         let d; try { d = Object.getOwnPropertyDescriptor(at, key) } catch { continue }
-        for (const v of [d.value, d.get, d.set]) if (v !== null && ["object", "function"].includes(typeof v)) queue.push(v);
+        for (const v of [d.value, d.get, d.set]) if (v === Object(v)) queue.push(v);
       }
       const up = Object.getPrototypeOf(at); if (up !== null) queue.push(up);
     }
@@ -198,3 +197,24 @@ def test_default_limits_hold_for_what_is_never_interrupted(zygote):
     assert done.seconds < 0.8
     assert isinstance(run(zygote, "return 1").end, Complete)
     assert Limits().cpu_ms == 10_000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')",
+        "[].reverse.call({length: 2**53 - 1})",
+        "(7n ** 300000n).toString()",
+        "Array(2**32 - 1).join('')",
+    ],
+)
+def test_what_the_engine_never_interrupts_the_kernel_does(zygote, source):
+    done = run(zygote, source, cpu_ms=200, seconds=8)
+    assert done.code == "CPU_LIMIT"
+    assert 200 <= done.end.details["cpu_ms"] < 600  # the clock of the kernel or of the host, whichever is first
+
+
+def test_many_short_jobs_spend_one_budget(zygote):
+    done = run(zygote, "(function f() { Promise.resolve().then(f) })(); await new Promise(() => {})", cpu_ms=200)
+    assert done.code == "CPU_LIMIT"
+    assert done.end.details == {}  # the guest said so itself: no signal had to end it

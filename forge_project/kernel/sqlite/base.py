@@ -5,6 +5,7 @@ Measured with 3 processes of 8 threads: p99 of a write 631 -> 43 ms.
 
 import fcntl
 import os
+from contextlib import suppress
 from typing import Any
 
 from django.db.backends.sqlite3 import base
@@ -22,6 +23,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return params
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        if not self._in_memory():
+            # SQLite would make it for everybody to read. By mknod: closing a descriptor would drop its other locks.
+            with suppress(FileExistsError):
+                os.mknod(str(self.settings_dict["NAME"]), 0o600)
         conn = super().get_new_connection(conn_params)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "foreign_keys=ON"):
             conn.execute(f"PRAGMA {pragma}").close()
@@ -36,13 +41,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
 
     def _take_lock(self) -> None:
-        name = str(self.settings_dict["NAME"])
-        if ":memory:" in name or "mode=memory" in name:
+        if self._in_memory():
             return
         if self._lock_fd is None:
+            name = str(self.settings_dict["NAME"])
             self._lock_fd = os.open(f"{name}.write-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
         self._locked = True
+
+    def _in_memory(self) -> bool:
+        name = str(self.settings_dict["NAME"])
+        return ":memory:" in name or "mode=memory" in name
 
     def _free_lock(self) -> None:
         if self._locked and self._lock_fd is not None:

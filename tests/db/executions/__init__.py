@@ -1,5 +1,6 @@
 """The machine on a real database, driven in this process: no broker, no worker process."""
 
+from executions.services import workers
 from executions.services.advance import advance
 from executions.services.claim import claim_next
 from executions.services.submission import parse
@@ -12,6 +13,7 @@ def send(caller, key="k1", **body):
 
 def run_one(runtime):
     """Claims and drives one execution; its ref, or None if nothing is due."""
+    workers.beat(runtime)
     lease = claim_next(runtime)
     if lease is None:
         return None

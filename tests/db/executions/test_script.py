@@ -108,7 +108,8 @@ def test_a_failed_script_leaves_no_state(caller, runtime):
 
 WRITE_THREE = """
 const done = await Promise.all(['a', 'b', 'c'].map(async (name, i) => {
-  const w = await tools.call('file.write', {path: name + '.txt', content: name + Date.now()}, {purpose: 'because ' + name});
+  const purpose = 'because ' + name;
+  const w = await tools.call('file.write', {path: name + '.txt', content: name + Date.now()}, {purpose});
   return [w.path, w.created];
 }));
 return {done, random: Math.random(), at: Date.now() > 0};

@@ -130,9 +130,11 @@ def script(seed):
                     f"out.push(await Promise.all([{call}, {call}, {call}]));",
                     f"out.push(await Promise.all(Array.from({{length: 12}}, (_, i) => tools.call('t', [i, {k}]))));",
                     f"out.push(await Promise.race([{call}, sleep({k}), {call}]));",
-                    f"out.push(await Promise.allSettled([{call}, tools.call('fail', {k})]).then((r) => r.map((x) => x.status)));",
+                    f"const s{k} = await Promise.allSettled([{call}, tools.call('fail', {k})]);"
+                    f"out.push(s{k}.map((x) => x.status));",
                     f"try {{ await tools.call('fail', {k}) }} catch (e) {{ out.push(e.code + e.message) }}",
-                    f"state.set('k{k % 3}', [state.get('k{(k + 1) % 3}') ?? null, Math.random()]); state.delete('k{(k + 2) % 3}');",
+                    f"state.set('k{k % 3}', [state.get('k{(k + 1) % 3}'), Math.random()]);"
+                    f"state.delete('k{(k + 2) % 3}');",
                     "text('now ' + Date.now() + ' ' + Math.random()); console.log(out.length);",
                     f"progress('step {k}', {{completed: {k}, total: 9}}); await sleep({k} * 10);",
                     f"{call}.then((v) => {{ text('floated ' + v.k) }});",

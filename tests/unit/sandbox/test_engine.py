@@ -35,6 +35,10 @@ def test_the_installed_engine_is_the_pinned_one():
     assert (found.site / "_quickjs.abi3.so").is_file()
 
 
+def test_the_preludes_lines_stay_below_the_users():
+    assert prelude_text().count("\n") < 2000
+
+
 def test_a_changed_file_is_refused_and_a_mended_one_taken(site):
     assert engine.check([str(site)]).site == site
     file = site / "quickjs" / "__init__.py"
@@ -71,7 +75,7 @@ def test_a_missing_file_and_a_missing_engine(site, tmp_path_factory):
 def test_a_broken_engine_never_starts(site, tmp_path):
     found = engine.check([str(site)])
     (site / "_quickjs.abi3.so").write_bytes(b"no library")
-    with pytest.raises(NotReady, match="the zygote did not start"):
+    with pytest.raises(NotReady, match="the zygote did not start: ImportError"):
         Zygote.start(engine=found)
 
 
@@ -95,8 +99,7 @@ def test_a_real_guest_with_another_version_is_never_run():
     ours = engine.check()
     zygote = Zygote.start(engine=replace(ours, version="0.0.1"))
     try:
-        zygote.engine = ours
-        with pytest.raises(NotReady, match="ENGINE|engine"):
+        with pytest.raises(NotReady, match="another prelude or version"):
             zygote.spawn(start("return 1"))
     finally:
         zygote.close()

@@ -37,6 +37,7 @@ def test_no_text_escapes_the_function(zygote, source):
         ("return 1 +", 1),
         ("const x = 1;\nconst x = 2;", 2),
         ("if (true) {", 1),
+        ("let a\nfor(;;)", 2),
         ("let a=1 --> 0\nreturn a", 1),
     ],
 )
@@ -44,7 +45,7 @@ def test_a_syntax_error_and_its_line(zygote, source, line):
     end = run(zygote, source).end
     assert isinstance(end, Fatal)
     assert (end.code, end.message.startswith("SyntaxError: ")) == ("SCRIPT_SYNTAX", True)
-    assert end.line in (line, line + 1, None)
+    assert end.line == line
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_a_syntax_error_and_its_line(zygote, source, line):
         ("\ntools.call(5).x.y", 2),
         ("\nawait tools.call('fail')", None),
         ("throw 'text'", None),
-        ("throw {stack: 'at <input>:1007:3'}", None),
+        ("throw {stack: 'at <input>:2007:3'}", None),
     ],
 )
 def test_the_line_of_an_error_is_the_users(zygote, source, line):

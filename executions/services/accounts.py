@@ -1,0 +1,124 @@
+"""Accounts: people with their roles, agents with their owners, tokens shown once, and the end of an agent."""
+
+import getpass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth import password_validation
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from knox.models import AuthToken
+
+from approvals.eligibility import is_agent
+from approvals.models import Agent
+from executions.models import LIVE, Execution
+from executions.services.cancel import Cancel, cancel
+from forge_project.kernel.errors import Conflict, Denied, Invalid, Missing
+
+ROLES = ("approvers", "operators", "auditors")
+MAX_DAYS = 365
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateAgent:
+    """A program's account, whose human `owner` answers for it; it may act for `acts_for`."""
+
+    name: str
+    owner: str
+    acts_for: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddPerson:
+    """A person's account with some of ROLES; staff, so that the admin lets them in."""
+
+    name: str
+    password: str
+    roles: Sequence[str] = ()
+
+
+def create_agent(asked: CreateAgent) -> Agent:
+    """The new agent; its account has no password. Raises Invalid, Missing, Conflict."""
+    with transaction.atomic():
+        owner = person(asked.owner)
+        acts_for = [person(name) for name in asked.acts_for]
+        user = _new_user(asked.name)
+        user.groups.set(Group.objects.filter(name="agents"))
+        agent = Agent.objects.create(user=user, owner=owner)
+        agent.acts_for.set(acts_for)
+    return agent
+
+
+def add_person(asked: AddPerson) -> User:
+    """The new person. Raises Invalid (the name, the password, a role), Conflict."""
+    if unknown := sorted(set(asked.roles) - set(ROLES)):
+        raise Invalid(f"no such role: {unknown[0]}; there are {', '.join(ROLES)}", path="/roles")
+    try:
+        password_validation.validate_password(asked.password, User(username=asked.name))
+    except ValidationError as fault:
+        raise Invalid(" ".join(fault.messages), path="/password") from None
+    with transaction.atomic():
+        user = _new_user(asked.name, password=asked.password, staff=True)
+        user.groups.set(Group.objects.filter(name__in=asked.roles))
+    return user
+
+
+def issue_token(user: User, days: int) -> str:
+    """A new API token of an active account, in the clear for the only time. Raises Invalid, Denied."""
+    if not 1 <= days <= MAX_DAYS:
+        raise Invalid(f"a token lives 1 to {MAX_DAYS} days", path="/days")
+    if not user.is_active:
+        raise Denied(f"{user.username} is not active", rule="token.inactive")
+    _, token = AuthToken.objects.create(user=user, expiry=timedelta(days=days))
+    return str(token)
+
+
+def revoke_agent(name: str) -> list[str]:
+    """Ends an agent: its account, its tokens, its live executions (their refs). Raises Missing. Safe to repeat."""
+    user = agent(name).user
+    with transaction.atomic():  # first, so that nothing new is accepted while the rest is cancelled
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        AuthToken.objects.filter(user=user).delete()
+    live = Execution.objects.filter(caller=user, status__in=LIVE, cancel_requested_at=None).order_by("created_at")
+    cancelled = []
+    for ref in list(live.values_list("pk", flat=True)):
+        try:
+            cancel(Cancel(execution_ref=ref, actor=f"os:{getpass.getuser()}", reason="the agent was revoked"))
+        except Conflict:  # it finished by itself
+            continue
+        cancelled.append(ref)
+    return cancelled
+
+
+def agent(name: str) -> Agent:
+    """The agent of this name; raises Missing."""
+    found = Agent.objects.select_related("user", "owner").filter(user__username=name).first()
+    if found is None:
+        raise Missing(f"no such agent: {name}", path="/name")
+    return found
+
+
+def person(name: str) -> User:
+    """The active person of this name; raises Missing, or Invalid for an agent's account."""
+    found = User.objects.filter(username=name, is_active=True).first()
+    if found is None:
+        raise Missing(f"no such person: {name}", path="/owner")
+    if is_agent(found):
+        raise Invalid(f"{name} is an agent, not a person", path="/owner")
+    return found
+
+
+def _new_user(name: str, *, password: str | None = None, staff: bool = False) -> User:
+    user = User(username=name, is_staff=staff)
+    user.set_password(password)  # None: no password is ever right
+    try:
+        user.clean_fields()
+        with transaction.atomic():
+            user.save(force_insert=True)
+    except ValidationError as fault:
+        raise Invalid(" ".join(fault.messages), path="/name") from None
+    except IntegrityError:
+        raise Conflict(f"there is an account {name} already", path="/name") from None
+    return user

@@ -1,0 +1,1 @@
+"""What a set-up needs, looked at one by one; each fault says how to mend it."""

@@ -1,0 +1,32 @@
+"""Reconciliation from a command: a worker for the length of one look."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from executions.services import workers
+from executions.services.reconcile import Found, reconcile
+from executions.services.runtime import Runtime
+
+_NEEDS_A_PERSON = frozenset(("unknown", "quarantined", "would be settled"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """What was found; `problem`: something is left that needs a person, or (dry run) another look."""
+
+    found: list[Found]
+    problem: bool
+
+
+def reconcile_once(*, dry_run: bool = False, progress: Callable[[int], object] | None = None) -> Reconciled:
+    """Settles what dead workers left. It registers as a worker, so that a death in the middle is settled too."""
+    runtime = Runtime()
+    if not dry_run:
+        workers.register(runtime)
+    try:
+        found = reconcile(runtime, dry_run=dry_run, progress=progress)
+    finally:
+        runtime.close()
+        if not dry_run:
+            workers.stop(runtime.worker_id)
+    return Reconciled(found=found, problem=any(one.became in _NEEDS_A_PERSON for one in found))

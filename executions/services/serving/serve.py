@@ -1,0 +1,54 @@
+"""The whole of Forge on this machine: a database that is up to date, the web, a worker."""
+
+import os
+import sys
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from executions.services.serving.children import Child
+from executions.services.serving.listening import Listener, listen
+from executions.services.serving.migrations import migrate, schema
+from executions.services.serving.supervise import Say, supervise
+from forge_project.kernel.errors import Conflict, NotReady
+
+_SPARE_SECONDS = 8  # beyond the drain: Celery notices a signal within 2 s and takes as long to close
+
+
+def prepare(bind: str, say: Say) -> Listener:
+    """Listens, then brings the embedded database up to date. Raises Invalid, Conflict, NotReady."""
+    listener = listen(bind)
+    try:
+        _bring_up_to_date(say)
+    except DatabaseError as error:
+        told = str(error).strip().splitlines()
+        raise NotReady(f"the database can't be used: {told[0] if told else type(error).__name__}") from None
+    say(f"admin  {listener.url}/admin/")
+    say(f"API    {listener.url}/api/v1/")
+    return listener
+
+
+def serve(listener: Listener, say: Say) -> int:
+    """Runs web and worker until SIGTERM or Ctrl-C; the exit code."""
+    fd = listener.socket.fileno()
+    os.set_inheritable(fd, True)
+    web = [sys.executable, "-m", "gunicorn", "-c", "python:executions.services.serving.web"]
+    worker = [sys.executable, "-m", "celery", "-q", "-A", "forge_project", "worker", "--pool", "threads"]
+    children = (
+        Child(name="web", command=[*web, "--bind", f"fd://{fd}", "forge_project.wsgi"], keep=(fd,)),
+        Child(
+            name="worker",
+            command=[*worker, "--concurrency", "2", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"],
+        ),
+    )
+    return supervise(children, drain_seconds=settings.FORGE_DRAIN_SECONDS + _SPARE_SECONDS, say=say)
+
+
+def _bring_up_to_date(say: Say) -> None:
+    found = schema()
+    if found.foreign:
+        raise Conflict(f"the database was made by a newer Forge: it has {found.foreign[0]}")
+    if found.missing and settings.FORGE_MODE == "scaled":
+        raise Conflict("the database lacks migrations: run manage.py migrate first")
+    applied = migrate()
+    say(f"database ready ({applied} migrations applied)" if applied else "database ready")

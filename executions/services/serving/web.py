@@ -1,0 +1,24 @@
+"""Gunicorn's configuration for `serve` (`gunicorn -c python:executions.services.serving.web`)."""
+
+import ctypes
+import os
+import signal
+from typing import Any
+
+worker_class = "gthread"
+workers = 1
+threads = 32  # long polls hold one each, at most half of them
+graceful_timeout = 5
+keepalive = 5
+loglevel = "warning"
+control_socket_disable = True
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108  # a heartbeat file of gunicorn's
+
+_PR_SET_PDEATHSIG = 1
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """The web's worker dies with its master, whatever request it holds."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != worker.ppid:
+        os._exit(0)

@@ -1,0 +1,1 @@
+"""What every API edge shares: closed requests, cursor pages, OpenAPI."""

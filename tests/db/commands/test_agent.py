@@ -1,0 +1,79 @@
+"""`agent create|token|revoke`."""
+
+import pytest
+from django.contrib.auth.models import User
+from knox.models import AuthToken
+
+from approvals.models import Agent
+from executions.models import Execution
+from tests.db.commands import run
+from tests.db.executions import send
+from tests.people import person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_create_makes_an_account_without_a_password(db):
+    person("olga")
+    person("pat")
+    assert run("agent", "create", "helper", "--owner", "olga", "--acts-for", "pat") == (
+        0,
+        "agent helper, owned by olga\n",
+    )
+    made = Agent.objects.get(user__username="helper")
+    assert [user.username for user in made.acts_for.all()] == ["pat"]
+    assert not made.user.has_usable_password()
+    assert not made.user.is_staff
+    assert list(made.user.groups.values_list("name", flat=True)) == ["agents"]
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "code", "told"),
+    [
+        ("helper", "nobody", 2, "no such person: nobody"),
+        ("helper", "robo", 2, "robo is an agent, not a person"),
+        ("a b", "owen", 2, "Enter a valid username"),
+        ("owen", "owen", 1, "there is an account owen already"),
+    ],
+)
+def test_create_refuses(caller, name, owner, code, told):
+    before = User.objects.count()
+    ended, said = run("agent", "create", name, "--owner", owner)
+    assert (ended, told in said) == (code, True)
+    assert User.objects.count() == before
+
+
+def test_the_token_is_shown_once_and_kept_as_a_digest(caller):
+    code, token = run("agent", "token", "robo", "--days", "3")
+    assert code == 0
+    assert token.startswith("forge_")
+    row = AuthToken.objects.get(user=caller)
+    assert token.strip() not in str(row.__dict__)
+    assert (row.expiry - row.created).days in (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [(("nobody",), "no such agent"), (("robo", "--days", "0"), "1 to 365 days"), (("owen",), "no such agent")],
+)
+def test_token_refuses(caller, args, told):
+    code, said = run("agent", "token", *args)
+    assert (code, told in said, AuthToken.objects.count()) == (2, True, 0)
+
+
+def test_revoke_ends_the_account_its_tokens_and_its_work(caller):
+    first, second = send(caller, "a", source="return 1"), send(caller, "b", source="return 2")
+    run("agent", "token", "robo")
+    code, said = run("agent", "revoke", "robo")
+    assert code == 0
+    assert first.ref in said
+    assert second.ref in said
+    caller.refresh_from_db()
+    assert (caller.is_active, AuthToken.objects.count()) == (False, 0)
+    assert set(Execution.objects.values_list("status", flat=True)) == {"cancelled"}
+    assert run("agent", "revoke", "robo") == (0, "robo is revoked; 0 live executions cancelled\n")
+    assert run("agent", "token", "robo") == (2, "robo is not active")
+
+
+def test_revoke_needs_an_agent(db):
+    assert run("agent", "revoke", "nobody") == (2, "no such agent: nobody")

@@ -1,0 +1,115 @@
+"""A hand inside a site: `python -m tests.process.driver` takes JSON commands on stdin, answers on stdout."""
+
+import json
+import sys
+
+
+def setup(_):
+    from django.contrib.auth.models import User
+
+    from approvals.models import Agent
+    from approvals.services.rules import SaveRule, save_rule
+    from tests.people import person
+
+    owner = User.objects.create_user("owen")
+    Agent.objects.create(user=User.objects.create_user("robo"), owner=owner)
+    ann = person("ann", "approvers")
+    save_rule(SaveRule(name="marker", priority=1, capability="tests.*", decision="ALLOW", author=ann))
+    return {}
+
+
+def agents(asked):
+    from django.contrib.auth.models import User
+
+    from approvals.models import Agent
+
+    owner = User.objects.get(username="owen")
+    for name in asked["names"]:
+        Agent.objects.create(user=User.objects.create_user(name), owner=owner)
+    return {}
+
+
+def allow(asked):
+    from django.contrib.auth.models import User
+
+    from approvals.services.rules import SaveRule, save_rule
+
+    ann = User.objects.get(username="ann")
+    save_rule(SaveRule(name="allow", priority=2, capability=asked["capability"], decision="ALLOW", author=ann))
+    return {}
+
+
+def workspace(asked):
+    from django.contrib.auth.models import User
+
+    from executions.models import Workspace, WorkspaceAccess
+
+    row = Workspace.objects.create(name="ws", path=asked["path"], hosts=["test-host"])
+    WorkspaceAccess.objects.create(workspace=row, user=User.objects.get(username="robo"))
+    return {}
+
+
+def submit(asked):
+    from django.contrib.auth.models import User
+
+    from executions.services import submit as service
+    from executions.services.submission import parse
+
+    caller = User.objects.get(username=asked.get("caller", "robo"))
+    return {"ref": service.submit(parse(caller, asked["key"], asked["body"])).execution.ref}
+
+
+def get(asked):
+    from executions.models import Call, Execution, Worker
+    from executions.services.sealed import unseal
+
+    row = Execution.objects.get(pk=asked["ref"])
+    calls = Call.objects.filter(execution=row).order_by("n")
+    return {
+        "status": row.status,
+        "side_effect": row.side_effect,
+        "error": row.error_code,
+        "attempt": row.attempt,
+        "result": unseal(row.sealed_result) if row.sealed_result else None,
+        "calls": [[call.status, call.side_effect] for call in calls],
+        "guests": list(row.attempts.values_list("guest_pid", flat=True)),
+        "workers": Worker.objects.filter(stopped_at=None).count(),
+    }
+
+
+def approve(asked):
+    from django.contrib.auth.models import User
+
+    from approvals.models import Approval
+    from approvals.services.decide import Decide, decide
+    from forge_project.kernel import clock
+
+    row = Approval.objects.filter(execution_ref=asked["ref"], state="pending").order_by("n").first()
+    if row is None:
+        return {"approved": False}
+    decide(
+        Decide(
+            approval_ref=row.ref,
+            actor=User.objects.get(username="ann"),
+            decision="approve",
+            version=row.version,
+            fingerprint=row.fingerprint,
+            authenticated_at=clock.now(),
+            method="session",
+        )
+    )
+    return {"approved": True}
+
+
+def main():
+    import django
+
+    django.setup()
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps(globals()[asked.pop("do")](asked)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
