@@ -10,6 +10,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "forge_project.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError
 
     try:
         import forge_project.celery  # noqa: F401  # the app tasks are bound to
@@ -17,6 +18,9 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.stderr.write(f"forge: {error}\n")
+        sys.exit(2)
+    except OperationalError as error:
+        sys.stderr.write(f"forge: the database can't be used: {str(error).splitlines()[0]}\n")
         sys.exit(2)
 
 

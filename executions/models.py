@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from executions.states import (
+    LIVE,
     Access,
     CallStatus,
     Interruption,
@@ -18,7 +19,6 @@ from executions.states import (
 REF = 40
 ID = 150
 DIGEST = 120
-LIVE = (Status.QUEUED, Status.RUNNING, Status.WAITING_APPROVAL, Status.STOPPING)
 
 
 class Workspace(models.Model):

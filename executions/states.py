@@ -18,6 +18,7 @@ class Status(TextChoices):
     CANCELLED = "cancelled"
 
 
+LIVE = (Status.QUEUED, Status.RUNNING, Status.WAITING_APPROVAL, Status.STOPPING)
 TERMINAL = frozenset((Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED))
 MOVES: dict[Status, frozenset[Status]] = {
     Status.VALIDATING: frozenset((Status.QUEUED,)),

@@ -6,6 +6,7 @@ from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_init, worker_ready, worker_shutdown
+from django.db import DatabaseError
 
 from executions.services.worker import WorkerProcess
 from forge_project.kernel.errors import NotReady
@@ -39,6 +40,9 @@ def _start(sender: Any = None, **_: Any) -> None:
         _process.append(WorkerProcess())
     except NotReady as error:
         sys.stderr.write(f"forge: {error.message}\n")
+        sys.exit(3)
+    except DatabaseError as error:
+        sys.stderr.write(f"forge: the database can't be used: {str(error).splitlines()[0]}\n")
         sys.exit(3)
 
 

@@ -68,6 +68,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "forge_project.kernel.http.correlation",
+    "forge_project.kernel.http.plain_cookies",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -114,7 +115,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LANGUAGE_CODE, TIME_ZONE, USE_I18N, USE_TZ = "en", "UTC", True, True
-STATIC_URL, STATIC_ROOT = "static/", BASE_DIR / "staticfiles"
+STATIC_URL, STATIC_ROOT = "static/", FORGE_VAR / "static"
 WHITENOISE_USE_FINDERS = True
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
@@ -145,6 +146,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "forge_project.kernel.http.exception_handler",
     "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,
 }
 REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTO_REFRESH": False, "TOKEN_PREFIX": "forge_"}
 SPECTACULAR_SETTINGS = {
@@ -171,6 +173,7 @@ elif CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
         "socket_timeout": 3,
         "socket_connect_timeout": 3,
     }
+CELERY_TASK_DEFAULT_QUEUE = env.text("FORGE_QUEUE", "forge")  # several Forges may share one broker
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

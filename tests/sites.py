@@ -32,6 +32,8 @@ class Site:
             "FORGE_CAPABILITIES": "tests.marker",
             "FORGE_API_DECISIONS": "1",
             "FORGE_SWEEP_SECONDS": "1",
+            "FORGE_QUEUE": f"forge-{uuid.uuid4().hex[:8]}",
+            **({"FORGE_BROKER_URL": environment.BROKER_URL} if environment.BROKER_URL else {}),
             "PYTHONWARNINGS": "default",
             **extra,
         }

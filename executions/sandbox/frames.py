@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 from executions.sandbox.limits import JSON_DEPTH
-from forge_project.kernel.strict_json import MAX_SAFE_INTEGER
+from forge_project.kernel.errors import Invalid
+from forge_project.kernel.strict_json import MAX_SAFE_INTEGER, refuse_faults
 
 MAX_DEPTH = JSON_DEPTH + 4  # a call's input sits four levels deep in its frame
 _ODD_NUMBER = re.compile(r"[0-9]{16}|[eE]\+?[0-9]{3}")
@@ -29,7 +30,9 @@ def decode(body: bytes) -> Any:
         value = (_checking if _ODD_NUMBER.search(text) else _plain).decode(text)
         if "\\u" in text:
             _encode(value).encode()  # refuses a lone surrogate
-    except (ValueError, RecursionError) as error:
+        if "\\u0000" in text:
+            refuse_faults(value, nul=True, max_depth=MAX_DEPTH)  # fine in text, not in a key
+    except (ValueError, RecursionError, Invalid) as error:
         raise Violation(f"a frame that is not strict JSON: {type(error).__name__}") from None
     if text.count("{") + text.count("[") > MAX_DEPTH and deeper_than(value, MAX_DEPTH):
         raise Violation("a frame nested too deeply")

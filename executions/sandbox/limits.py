@@ -9,7 +9,7 @@ FRAME_BYTES = 8 * MIB
 LOG_BYTES = 64 * KIB
 STATE_VALUE_BYTES = 256 * KIB
 JSON_DEPTH = 200
-MAX_SOURCE_BYTES = 1 * MIB
+SOURCE_BYTES, MAX_SOURCE_BYTES = 256 * KIB, 1 * MIB  # refused at submit
 TIMEOUT_MS, MAX_TIMEOUT_MS = 30_000, 600_000  # active wall time: the driver's to keep, by receive(deadline=…)
 
 

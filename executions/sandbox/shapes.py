@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from executions.sandbox.limits import Limits
 
@@ -37,9 +37,8 @@ class Start:
         return self.limits.cpu_ms * 2 if self.replaying else self.limits.cpu_ms
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One call the script wants made."""
+class Asked(NamedTuple):
+    """One call the script wants made. A tuple, as is Settled, since thousands are made."""
 
     n: int
     tool: str
@@ -103,8 +102,7 @@ class Fatal:
     details: dict[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(NamedTuple):
     """The answer to call or sleep `n`; `error` is {code, message, retryable, details?}."""
 
     n: int

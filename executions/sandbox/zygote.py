@@ -25,7 +25,7 @@ from forge_project.kernel.errors import NotReady
 START_SECONDS = 10.0
 SPAWN_SECONDS = 5.0
 _HERE = Path(__file__).parent
-_BOOT = "import sys; sys.path[:0] = sys.argv[5:7]; from inside.zygote import main; main()"
+_BOOT = "import sys; sys.path[:0] = sys.argv[3:5]; from inside.zygote import main; main()"
 
 
 class Zygote:
@@ -49,12 +49,16 @@ class Zygote:
         engine = engine or engines.check()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            command = [sys.executable, "-I", "-S", "-B", "-c", _BOOT, str(os.getpid()), str(theirs.fileno())]
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", "-c", _BOOT, str(os.getpid()), str(theirs.fileno()),
-                 engine.name, engine.version, str(engine.site), str(_HERE)],
-                env={}, pass_fds=[theirs.fileno()], start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+                [*command, str(engine.site), str(_HERE)],
+                env={},  # cleared later it could still be read in /proc
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
         ours.settimeout(START_SECONDS)
         try:
             said = ours.recv(MESSAGE_BYTES)
@@ -64,8 +68,10 @@ class Zygote:
         if said[:1] != READY:
             ours.close()
             process.kill()
-            process.wait()
-            raise not_ready(f"the zygote did not start (exit {process.returncode})")
+            lines = process.communicate()[1].decode(errors="replace").strip().splitlines()
+            raise not_ready(f"the zygote did not start: {lines[-1] if lines else process.returncode}")
+        if process.stderr is not None:
+            process.stderr.close()
         zygote = cls(process, ours, engine, said)
         if zygote.isolation == "weak" and not allow_weak:
             zygote.close()

@@ -13,8 +13,9 @@ from knox.models import AuthToken
 
 from approvals.eligibility import is_agent
 from approvals.models import Agent
-from executions.models import LIVE, Execution
+from executions.models import Execution
 from executions.services.cancel import Cancel, cancel
+from executions.states import LIVE
 from forge_project.kernel.errors import Conflict, Denied, Invalid, Missing
 
 ROLES = ("approvers", "operators", "auditors")

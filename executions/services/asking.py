@@ -20,7 +20,7 @@ MAX_ASKED = 4  # once, and three times more when what was approved had changed
 def question(execution: Execution, capability: Capability) -> Question:
     """The call as policy is asked about it."""
     return Question(
-        caller=execution.caller.get_username(),
+        caller=execution.caller_ref.removeprefix("user:"),
         workspace=execution.workspace.name if execution.workspace else "",
         capability=capability.name,
         effect=capability.effect.value,

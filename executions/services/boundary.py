@@ -1,5 +1,6 @@
 """The effect boundary: everything that must hold, the approval's consumption and T1 in one transaction."""
 
+from copy import copy
 from typing import Any
 
 from approvals.policy import Verdict
@@ -37,13 +38,13 @@ class Boundary:
         if self.begun is not None:
             raise Conflict("the boundary is crossed once", operation=self.operation_id)
         failpoints.reach("t1.before")
+        call = copy(self._call)  # every write is conditional on what it says; it counts only once committed
         with writing(self._guard.lease.ref) as page:
             execution = self._guard.pass_dispatch(page, writes=True)
-            call = Call.objects.get(pk=self._call.pk)
             self._permit(page, call, execution, precondition)
             journal.prepare(page, call, self._guard.lease.attempt, precondition)
             _mark_started(execution)
-        self._call.refresh_from_db()
+        self._call.__dict__.update(call.__dict__)
         self.begun = precondition
         failpoints.reach("t1.after")
 
@@ -77,5 +78,7 @@ def denied(verdict: Verdict) -> Denied:
 
 
 def _mark_started(execution: Execution) -> None:
+    if execution.side_effect == SideEffect.STARTED:
+        return
     first: dict[str, Any] = {} if execution.effect_started_at else {"effect_started_at": clock.now()}
     Execution.objects.filter(pk=execution.pk).update(side_effect=SideEffect.STARTED, **first)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from approvals.errors import PolicyChanged, PreconditionChanged
+from approvals.policy import Verdict
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
 from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
@@ -42,18 +43,23 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One call to be run under one attempt's guard."""
+    """One call to be run under one attempt's guard. `verdict`: the turn's, of a call just requested.
+
+    `execution` is as it was at the claim: what may change since is read again inside each transaction.
+    """
 
     call: Call
+    execution: Execution
     capability: Capability
     guard: Guard
     limits: Limits
+    verdict: Verdict | None = None
 
 
 def run(job: Job) -> Report:
     """Runs the job to its report; never raises for what an executor or a person does."""
     try:
-        execution = Execution.objects.select_related("workspace", "caller").get(pk=job.guard.lease.ref)
+        execution = job.execution
         if job.call.effect in journal.QUIET:
             return _run_quiet(job, execution)
         place = execution.workspace
@@ -115,7 +121,7 @@ def _run_effect(job: Job, execution: Execution) -> Report:
 
 def _admit(job: Job, execution: Execution, request: Request) -> Report | None:
     """Policy, then the person's question where one is due; None = go on to the effect."""
-    verdict = asking.verdict(execution, job.capability)
+    verdict = job.verdict or asking.verdict(execution, job.capability)
     if verdict.decision == "DENY":
         return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
     return None if verdict.decision == "ALLOW" else _ask(job, execution, request)

@@ -40,11 +40,12 @@ def _candidates() -> list[str]:
     busy = CallerLoad.objects.filter(running__gte=settings.FORGE_CALLER_RUNNING).values("pk")
     rows = Execution.objects.filter(status=Status.QUEUED).exclude(caller__in=busy)
     rows = rows.filter(Q(due_at=None) | Q(due_at__lte=clock.now()))
-    rows = rows.filter(Q(workspace=None) | Q(workspace__in=_served_here()), quarantined="")
+    rows = rows.filter(Q(workspace=None) | Q(workspace__in=served_here()), quarantined="")
     return list(rows.order_by("created_at").values_list("ref", flat=True)[:_CANDIDATES])
 
 
-def _served_here() -> list[int]:
+def served_here() -> list[int]:
+    """The workspaces whose files this host has."""
     rows = Workspace.objects.values_list("pk", "hosts")
     return [pk for pk, hosts in rows if settings.FORGE_HOST_ID in hosts]
 

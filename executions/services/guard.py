@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.contrib.auth.models import User
+
 from executions.errors import CancelRequested, DeadlinePassed, LeaseLost, WorkspaceNotGranted
 from executions.models import Execution, WorkspaceAccess
 from executions.services.runtime import Runtime
@@ -36,7 +38,7 @@ class Guard:
 
 def still_identified(execution: Execution) -> None:
     """Unidentified if the caller's account was closed meanwhile."""
-    if not execution.caller.is_active:
+    if not User.objects.filter(pk=execution.caller_id, is_active=True).exists():
         raise Unidentified("the caller's account is not active", caller=execution.caller_ref)
 
 

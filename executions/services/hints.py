@@ -5,9 +5,11 @@ import logging
 from celery import current_app
 from django.db import transaction
 
-from forge_project.kernel import failpoints
+from forge_project.kernel import clock, failpoints
 
 log = logging.getLogger("forge.hints")
+QUIET_SECONDS = 5.0  # after a failure nobody else waits for the same broken broker
+_quiet_until = 0.0
 
 
 def send_on_commit() -> None:
@@ -16,10 +18,14 @@ def send_on_commit() -> None:
 
 
 def send() -> None:
-    """Wakes a worker; a broker that is down costs seconds, never truth."""
+    """Wakes a worker; a broker that is down costs one caller seconds, then none, and never truth."""
+    global _quiet_until  # noqa: PLW0603  # one moment for the whole process
     failpoints.reach("publish.before")
+    if clock.monotonic() < _quiet_until:
+        return
     try:
         current_app.send_task("executions.advance", ignore_result=True, retry=False)
     except Exception as error:
+        _quiet_until = clock.monotonic() + QUIET_SECONDS
         log.warning("hint not sent, the sweep will find the row: %s", type(error).__name__)
     failpoints.reach("publish.after")

@@ -6,7 +6,7 @@ from typing import Any
 
 from executions.models import Call, Execution
 from executions.sandbox.guest import Guest
-from executions.sandbox.replay import Divergence, RecordedTurn, Tape, check
+from executions.sandbox.replay import Divergence, RecordedTurn, Tape, check, ended_early
 from executions.sandbox.shapes import Fatal, Settled, Turn
 from executions.services import sealed
 from executions.services.attempt import Attempt
@@ -61,7 +61,7 @@ def replay(
             case Fatal() if frame.code in ("CANCELLED", "TIMEOUT", "ISOLATE_FAILURE", "ENGINE_NOT_READY"):
                 return Replayed(fault=frame)
             case _:
-                difference = Divergence("frame", "turn", type(frame).__name__.lower())
+                difference = ended_early(turn, frame)
         if difference is not None:
             return Replayed(fault=_diverged(turn.number, difference))
     guest.go_live()

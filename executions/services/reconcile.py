@@ -8,10 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 
 from executions.capabilities.base import Effect
 from executions.models import Attempt, Call, Execution, Worker
 from executions.services import catalog, processes, settle, waiting, workers
+from executions.services.claim import served_here
 from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
 from executions.services.locks import workspace_lock
 from executions.services.runtime import Runtime
@@ -56,6 +58,7 @@ def reconcile(
 def _abandoned(runtime: Runtime) -> list[str]:
     """Rows held by dead workers, and rows this process owns but no thread of it drives."""
     rows = Execution.objects.filter(status__in=HOLDING, quarantined="").order_by("created_at")
+    rows = rows.filter(Q(workspace=None) | Q(workspace__in=served_here()))  # elsewhere there is nothing to look at
     dead: dict[UUID | None, bool] = {}
     refs = []
     for ref, worker_id in rows.values_list("ref", "worker_id"):

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from approvals.models import Approval
+from approvals.policy import Verdict
 from approvals.states import State
 from executions.models import Call
 from executions.sandbox.guest import Guest
@@ -148,14 +149,21 @@ class Script:
             if one.capability is None:
                 self._ready.append(history.settled(one.call.n, one.told or {}))
             else:
-                self._dispatch(one.call)
+                self._dispatch(one.call, one.verdict)
         self._ready.extend(Settled(n=sleep.n, ok=False, error=_NO_SLEEP.json()) for sleep in turn.sleep)
 
-    def _dispatch(self, call: Call) -> None:
+    def _dispatch(self, call: Call, verdict: Verdict | None = None) -> None:
         capability = catalog.find(call.tool)
         if capability is None:  # it was there when the call was asked for
             raise LookupError(f"capability {call.tool} is gone")
-        job = Job(call=call, capability=capability, guard=self._attempt.guard, limits=self._attempt.limits)
+        job = Job(
+            call=call,
+            execution=self._attempt.execution,
+            capability=capability,
+            guard=self._attempt.guard,
+            limits=self._attempt.limits,
+            verdict=verdict,
+        )
         self._running[call.n] = call
         self._attempt.runtime.calls.submit(self._work, job)
 

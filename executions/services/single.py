@@ -83,7 +83,14 @@ def _step(attempt: Attempt, call: Call) -> Report:
     capability = catalog.find(call.tool)
     if capability is None:
         raise LookupError(f"capability {call.tool} is gone")
-    return calls.run(Job(call=call, capability=capability, guard=attempt.guard, limits=attempt.limits))
+    job = Job(
+        call=call,
+        execution=attempt.execution,
+        capability=capability,
+        guard=attempt.guard,
+        limits=attempt.limits,
+    )
+    return calls.run(job)
 
 
 def _linger(attempt: Attempt, call: Call) -> bool:

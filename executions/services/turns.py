@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from approvals.policy import Verdict
 from executions.capabilities.base import Capability, validate_input
 from executions.models import Call, Execution
 from executions.sandbox.replay import RecordedTurn
@@ -27,6 +28,7 @@ class Opened:
 
     call: Call
     capability: Capability | None = None
+    verdict: Verdict | None = None
     told: dict[str, Any] | None = None
 
 
@@ -87,7 +89,7 @@ def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked) -> Op
         return _ended(page, call, fault_of(denied(verdict), call.call_id), rejected=True)
     if verdict.decision == "ALLOW" and capability.effect in journal.QUIET:
         journal.prepare(page, call, guard.lease.attempt)
-    return Opened(call=call, capability=capability)
+    return Opened(call=call, capability=capability, verdict=verdict)
 
 
 def _ended(page: Page, call: Call, fault: Fault, *, rejected: bool) -> Opened:

@@ -23,14 +23,18 @@ class Browser:
     def __init__(self, thread, page):
         self.thread, self.page, self.faults = thread, page, []
         page.add_init_script(WATCH)
-        page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
+        page.on("console", self.heard)
         page.on("pageerror", lambda fault: self.faults.append(str(fault)))
+
+    def heard(self, said):
+        if said.type == "error" and not said.location["url"].endswith("/favicon.ico"):
+            self.faults.append(said.text)
 
     def __call__(self, job):
         return self.thread.submit(job, self.page).result(60)
 
-    def picture(self, name):
-        self(lambda page: page.screenshot(path=str(SCREENSHOTS / f"{name}.png"), full_page=True))
+    def picture(self, name, *, whole=True):
+        self(lambda page: page.screenshot(path=str(SCREENSHOTS / f"{name}.png"), full_page=whole))
 
     def overflow(self):
         """By how many pixels the page is wider than the window."""
@@ -47,7 +51,7 @@ def chromium():
 
     SCREENSHOTS.mkdir(exist_ok=True)
     with ThreadPoolExecutor(1) as thread:
-        driver = thread.submit(sync_playwright().start).result(60)
+        driver = thread.submit(lambda: sync_playwright().start()).result(60)
         shown = thread.submit(lambda: driver.chromium.launch(executable_path=CHROMIUM, args=ARGS)).result(60)
         yield thread, shown
         thread.submit(shown.close).result(60)
@@ -58,7 +62,7 @@ def chromium():
 def browser(request, chromium, live_server):
     thread, shown = chromium
     context = thread.submit(lambda: shown.new_context(viewport=WIDTHS[request.param])).result(60)
-    made = Browser(thread, thread.submit(context.new_page).result(60))
+    made = thread.submit(lambda: Browser(thread, context.new_page())).result(60)
     made.width, made.url = request.param, live_server.url
     yield made
     thread.submit(context.close).result(60)

@@ -123,7 +123,7 @@ def test_a_guest_has_a_socket_and_nothing_else(zygote):
         assert int(seen["SigCgt"], 16) == 0
         assert limits["Max open files"] == limits["Max core file size"] == limits["Max file size"] == "0"
         assert limits["Max processes"] == "0"
-        assert int(limits["Max cpu time"]) == 11
+        assert int(limits["Max cpu time"]) == 14
         assert int(limits["Max address space"]) < 1 << 30
     finally:
         assert guest.kill()

@@ -101,6 +101,28 @@ def approve(asked):
     return {"approved": True}
 
 
+def counts(_):
+    from executions.models import Execution, Worker
+    from executions.states import LIVE
+
+    live = Execution.objects.filter(status__in=[status for status in LIVE if status != "waiting_approval"])
+    return {"open": live.count(), "workers": Worker.objects.count()}
+
+
+def record(_):
+    from collections import Counter
+
+    from executions.models import Call, Execution
+    from executions.services.sealed import unseal
+
+    applied = Call.objects.filter(side_effect="applied").values_list("sealed_input", flat=True)
+    return {
+        "applied": [unseal(token)["text"] for token in applied],
+        "statuses": Counter(Execution.objects.values_list("status", flat=True)),
+        "resumed": Execution.objects.filter(attempt__gt=1).count(),
+    }
+
+
 def main():
     import django
 

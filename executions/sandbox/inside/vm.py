@@ -1,11 +1,21 @@
 """One engine context with the prelude in it: made in the zygote, used by the guest that inherits it."""
 
+import os
 from typing import Any
 
 import _quickjs
 
 from .prelude_files import FUNCTIONS
 from .rejections import watch
+
+
+def installed() -> tuple[str, str]:
+    """Name and version of the engine that was really imported, by the distribution beside it."""
+    for entry in os.listdir(os.path.dirname(_quickjs.__file__)):
+        name, _, rest = entry.partition("-")
+        if name in ("quickjs_ng", "quickjs") and rest.endswith(".dist-info"):
+            return name.replace("_", "-"), rest.removesuffix(".dist-info")
+    return "unknown", "unknown"
 
 
 class Vm:

@@ -14,12 +14,12 @@ from .child import Nature, live
 from .control import BIRTH, BORN, DEATH, GONE, HELLO, MESSAGE_BYTES, READY, REQUEST
 from .prelude_files import prelude_sha256, prelude_text
 from .seccomp import Filter
-from .vm import Vm
+from .vm import Vm, installed
 
 
 def main() -> None:
-    """argv: parent pid, control descriptor, engine name, engine version."""
-    parent, control, engine, version = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+    """argv: the parent's pid and the control descriptor (then the import paths, see the host's zygote.py)."""
+    parent, control = int(sys.argv[1]), int(sys.argv[2])
     hardening.die_with_parent(parent)
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -28,6 +28,7 @@ def main() -> None:
     text = prelude_text()
     digest = prelude_sha256(text)
     filter_, weakness = _usable_filter()
+    engine, version = installed()
     identity = f'{{"engine":"{engine}","engine_version":"{version}","prelude_hash":"{digest}"}}'
     vm = Vm(text)
     size, resident = hardening.statm()

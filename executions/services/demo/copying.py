@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from forge_project.kernel.errors import Failed
@@ -17,7 +18,7 @@ def copy_project(source: Path, to: Path) -> int:
     """Copies the tracked files (without git: all but what is made) and commits them; how many. Raises Failed."""
     names = _tracked(source)
     if names is None:
-        shutil.copytree(source, to, symlinks=True, ignore=shutil.ignore_patterns(*_NOT_OURS))
+        shutil.copytree(source, to, symlinks=True, ignore=_left_out(to), dirs_exist_ok=True)
     else:
         for name in names:
             (to / name).parent.mkdir(parents=True, exist_ok=True)
@@ -31,10 +32,18 @@ def copy_project(source: Path, to: Path) -> int:
 def _tracked(source: Path) -> list[str] | None:
     if not (source / ".git").exists():
         return None
-    listed = _git(
-        source, "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"
-    ).split("\0")
+    listed = _git(source, "-c", "safe.directory=*", "ls-files", "-z", "--cached").split("\0")
     return [name for name in listed if name and os.path.lexists(source / name)]
+
+
+def _left_out(to: Path) -> Callable[[str, list[str]], set[str]]:
+    """What is made, and the directory of ours that the copy itself lies in."""
+    made = shutil.ignore_patterns(*_NOT_OURS)
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        return made(folder, names) | {name for name in names if to.is_relative_to(Path(folder) / name)}
+
+    return left_out
 
 
 def _git(where: Path, *arguments: str) -> str:

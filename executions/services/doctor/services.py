@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from approvals.models import Agent
 from executions.models import Worker, Workspace
 from executions.services.doctor.findings import Finding, fail, ok, warn
-from executions.services.serving.migrations import schema
+from executions.services.serving.migrations import reach, schema
 from forge_project.kernel import clock
 from forge_project.ledger.models import Event
 
@@ -23,9 +23,11 @@ _SKEW = timedelta(seconds=2)
 def database() -> Iterable[Finding]:
     """It answers, and its schema is this code's."""
     try:
+        reach()
         found = schema()
     except DatabaseError as error:
-        yield fail("database", f"it can't be reached: {str(error).strip()}", "check FORGE_DATABASE_URL and the server")
+        why = str(error).strip().partition("\n")[0]
+        yield fail("database", f"it can't be reached: {why}", "check FORGE_DATABASE_URL and the server")
         return
     if found.foreign:
         yield fail("database", f"made by a newer Forge: {', '.join(found.foreign)}", "run that version")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import psycopg
 from django.core.management import call_command
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
@@ -14,6 +15,15 @@ class Schema:
 
     missing: list[str]
     foreign: list[str]
+
+
+def reach() -> None:
+    """One connection beside the pool, which would try for long and not say why it fails; raises DatabaseError."""
+    if connection.vendor != "postgresql":
+        connection.ensure_connection()
+        return
+    with connection.wrap_database_errors:
+        psycopg.connect(**connection.get_connection_params()).close()
 
 
 def schema() -> Schema:

@@ -8,7 +8,7 @@ from django.db import DatabaseError
 
 from executions.services.serving.children import Child
 from executions.services.serving.listening import Listener, listen
-from executions.services.serving.migrations import migrate, schema
+from executions.services.serving.migrations import migrate, reach, schema
 from executions.services.serving.supervise import Say, supervise
 from forge_project.kernel.errors import Conflict, NotReady
 
@@ -18,7 +18,9 @@ _SPARE_SECONDS = 8  # beyond the drain: Celery notices a signal within 2 s and t
 def prepare(bind: str, say: Say) -> Listener:
     """Listens, then brings the embedded database up to date. Raises Invalid, Conflict, NotReady."""
     listener = listen(bind)
+    settings.FORGE_VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
+        reach()
         _bring_up_to_date(say)
     except DatabaseError as error:
         told = str(error).strip().splitlines()

@@ -77,6 +77,7 @@ def driven():
 
 
 @pytest.fixture(autouse=True)
-def _no_static_files(settings):
-    """WhiteNoise reads every static file for every client that is made; the API serves none."""
+def _cheap(settings):
+    """WhiteNoise reads every static file for every client made, and a real password hash takes half a second."""
     settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "whitenoise" not in name]
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

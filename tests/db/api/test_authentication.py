@@ -69,3 +69,11 @@ def test_a_sessions_odd_body_is_4xx(caller, kind):
     client = APIClient(enforce_csrf_checks=True)
     client.force_login(caller)
     assert client.generic("POST", f"{BASE}/executions/", b"--x\r\n\xff", kind).status_code in (400, 403)
+
+
+@pytest.mark.parametrize(
+    "cookie", ['"\\000aaaaaaaaaaaa"', "a" * 5000, "é" * 20, '"\\377\\376aaaaaaaa"', "../../etc/passwd"]
+)
+def test_any_other_session_cookie_is_401(db, cookie):
+    answer = APIClient().get(f"{BASE}/executions/", HTTP_COOKIE=f"sessionid={cookie}; csrftoken={cookie}")
+    refused(answer, 401, "IDENTITY_INVALID")

@@ -41,12 +41,14 @@ def test_newest_first_without_results(api, done):
     assert answer["results"][1]["receipt"]["seq"] > 1
 
 
+@pytest.mark.django_db
 def test_only_ones_own(api, other, operator):
     mine, theirs = send(api, "k"), send(other, "k")
     assert (refs(get(api, "/executions/")), refs(get(other, "/executions/"))) == ([mine], [theirs])
     assert refs(get(operator, "/executions/")) == [theirs, mine]
 
 
+@pytest.mark.django_db
 def test_pages_there_and_back(api):
     sent = [send(api, f"k{n}") for n in range(7)][::-1]
     first = get(api, "/executions/", limit=3)
@@ -55,6 +57,7 @@ def test_pages_there_and_back(api):
     assert follow(api, last, "previous") == [sent[6:], sent[3:6], sent[:3]]
 
 
+@pytest.mark.django_db
 def test_rows_of_one_instant_are_neither_skipped_nor_doubled(api):
     sent = [send(api, f"k{n}") for n in range(5)]
     Execution.objects.update(created_at=clock.now())
@@ -62,6 +65,7 @@ def test_rows_of_one_instant_are_neither_skipped_nor_doubled(api):
     assert list(chain(*pages)) == sorted(sent, reverse=True)
 
 
+@pytest.mark.django_db
 def test_new_rows_do_not_move_a_page(api):
     sent = [send(api, f"k{n}") for n in range(4)]
     first = get(api, "/executions/", limit=2)
@@ -110,11 +114,12 @@ BAD = [
     "status=nope", "status=", "status=queued&status=queued", "kind=x", "capability=a%20b", "session=%00",
     "root_session=%0A", "task=" + "x" * 151, "created_after=yesterday", "created_after=0001-01-01T00:00:00%2B14:00",
     "created_before=2026-13-01T00:00:00Z", "limit=0", "limit=201", "limit=-1", "limit=x", "limit=" + "9" * 5000,
-    "cursor=", "cursor=x", "cursor=%00", "cursor=%FF", "cursor=W10", "cursor=" + "W1td" * 90, "nope=1", "%00=1",
+    "cursor=", "cursor=x", "cursor=%00", "cursor=%FF", "cursor=W10", "cursor=" + "W1td" * 90, "format=json", "nope=1", "%00=1",
     "%FF=%FF", "page=2", "session=%FF",
 ]  # fmt: skip
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("query", BAD)
 def test_a_bad_query_is_400(api, query):
     assert refused(api.get(f"/api/v1/executions/?{query}"), 400, "INVALID_REQUEST")["path"].startswith("/")
@@ -127,18 +132,21 @@ FORGED = [
 ]  # fmt: skip
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("told", FORGED)
 def test_a_forged_cursor_is_400(api, told):
     cursor = base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
     refused(get(api, "/executions/", cursor=cursor), 400, "INVALID_REQUEST")
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/executions/", "/approvals/", "/capabilities/"])
 @pytest.mark.parametrize("query", ["q=%00", "limit=%00", "cursor=%00", "status=%00", "%00"])
 def test_nul_in_any_lists_query_is_400(api, path, query):
     refused(api.get(f"/api/v1{path}?{query}"), 400, "INVALID_REQUEST")
 
 
+@pytest.mark.django_db
 def test_a_refused_number_leaves_the_list_alone(api, workspace):
     post(api, READ | {"input": {"path": "a", "offset": 10**40}}, "k9")
     assert refs(get(api, "/executions/")) == []

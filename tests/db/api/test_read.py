@@ -25,12 +25,14 @@ def script(api, runtime, source, **body):
     return get(api, f"/executions/{ref}/").json()
 
 
+@pytest.mark.django_db
 def test_a_queued_one_has_what_a_record_always_has(api, workspace):
     told = post(api, {"source": "1"}).json()
     assert set(told) == ALWAYS | {"code_sha256"}
     assert told["session_id"] == told["root_session_id"] == told["tool_call_id"] == told["execution_ref"]
 
 
+@pytest.mark.django_db
 def test_refs_and_scope_are_as_in_the_request(api, workspace):
     given = {
         "session_id": "s", "root_session_id": "rs", "tool_call_id": "tc", "run_id": "r", "turn_id": "t",
@@ -106,7 +108,7 @@ def test_one_that_waits_names_its_approval(api, asked):
 def test_artifacts_and_evidence_of_its_calls_are_on_it(api, workspace, folder, runtime):
     (folder / "a.txt").write_text("one\n")
     patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
-    body = {"capability": "artifact.patch-proposal.materialize", "input": {"patch": patch}, "workspace": "ws"}
+    body = {"capability": "artifact.patch-proposal.materialize", "input": {"diff": patch}, "workspace": "ws"}
     answer = post(api, body)
     assert answer.status_code == 202, answer.content
     run_all(runtime)
@@ -133,6 +135,7 @@ def test_an_agent_sees_only_its_own_whatever_it_may(other, done):
     refused(get(other, f"/executions/{done}/"), 404, "NOT_FOUND")
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("ref", ["exec_" + "0" * 32, "exec_%00", "exec_", "x" * 3000, "exec_" + "A" * 32, "%FF"])
 def test_no_such_ref(api, ref):
     refused(api.get(f"/api/v1/executions/{ref}/"), 404, "NOT_FOUND")

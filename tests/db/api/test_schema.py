@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import get_resolver
 
+from tests.db.api import refused
 from tests.db.api.test_authentication import EVERY
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +25,15 @@ def test_it_is_valid_and_without_a_warning(tmp_path):
 def test_anybody_may_read_it(described):
     assert described["openapi"].startswith("3.1")
     assert set(described["components"]["securitySchemes"]) == {"token", "cookieAuth"}
+
+
+@pytest.mark.parametrize("query", ["format=xml", "lang=%00", "version=%00", "version=../x", "lang=../../x", "q=%FF"])
+def test_an_odd_query_is_never_a_5xx(client, query):
+    assert client.get(f"/api/v1/schema/?{query}").status_code < 500
+
+
+def test_its_refusals_are_json_too(client):
+    assert refused(client.get("/api/v1/schema/", HTTP_AUTHORIZATION="Token x"), 401, "IDENTITY_INVALID") == {}
 
 
 def test_every_endpoint_is_in_it_with_its_refusals(described):

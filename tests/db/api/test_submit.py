@@ -79,6 +79,7 @@ def test_wait_answers_202_once_a_person_is_needed(api, workspace, runtime, drive
     assert get(api, f"/approvals/{told['approval_ref']}/").json()["state"] == "pending"
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("wait", ["-1", "61", "x", "1.5", "", "1e1", "9" * 2000, "\0", "1&wait=1"])
 def test_a_bad_wait_is_400_and_starts_nothing(api, workspace, wait):
     query = f"?wait={quote(wait, safe='&=')}"
@@ -86,6 +87,7 @@ def test_a_bad_wait_is_400_and_starts_nothing(api, workspace, wait):
     assert not Execution.objects.exists()
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("key", [None, "", "a b", "x" * 151, "ключ"])
 def test_a_bad_key_is_400(api, key):
     assert refused(post(api, {"source": "1"}, key), 400, "INVALID_REQUEST")["rule"] == "request.idempotency_key"

@@ -1,6 +1,7 @@
 """`doctor`: what is wrong, and how to mend it."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group
@@ -9,6 +10,7 @@ from django.db import connection
 from executions.models import Workspace
 from executions.services import workers
 from executions.services.runtime import Runtime
+from forge_project.kernel import clock
 from forge_project.ledger.events import Identity, fact
 from forge_project.ledger.writing import writing
 from tests.db.commands import run
@@ -68,17 +70,20 @@ def test_people(db, var):
 
 
 def test_a_clock_behind_the_ledger(db, var, monkeypatch):
+    later = clock.now() + timedelta(hours=1)
     identity = Identity(invocation_id="i", session_id="s", run_id="r", turn_id="t", owner="o")
-    with writing("i", opening=identity) as page:
+    with monkeypatch.context() as turned, writing("i", opening=identity) as page:
+        turned.setattr(clock, "now", lambda: later)
         page.add(fact("x"))
-    with connection.cursor() as cursor:  # as a fact written by a host whose clock is ahead
-        from datetime import timedelta
+    ((grade, said, _),) = found("clock", 1)
+    assert (grade, said.startswith("behind the newest fact")) == ("fail", True)
 
-        from executions.services.doctor import services
 
-        monkeypatch.setattr(services, "_SKEW", timedelta(days=-2))
-        cursor.execute("SELECT 1")
-    assert found("clock", 1)[0][0] == "fail"
+def test_a_clock_apart_from_the_databases(db, var, monkeypatch):
+    there = clock.now
+    monkeypatch.setattr(clock, "now", lambda: there() - timedelta(seconds=30))
+    ((grade, said, _),) = found("clock", 1)
+    assert (grade, said.endswith("s from the database's")) == ("fail", True)
 
 
 def test_a_missing_engine_and_search(db, var, monkeypatch):

@@ -14,7 +14,7 @@ const mapSize = ownProperty(Map.prototype, "size").get, mapEach = Map.prototype.
 const weakHas = WeakMap.prototype.has, RealFunction = Function, TypeErr = TypeError, RangeErr = RangeError;
 const Internal = typeof InternalError === "function" ? InternalError : RangeErr;
 
-const MAX_DEPTH = 200, MAX_MESSAGE = 2000, FIRST_LINE = 1000;
+const MAX_DEPTH = 200, MAX_MESSAGE = 2000, FIRST_LINE = 2000;
 const list = () => setProto([], null);
 const put = (to, item) => { to[to.length] = item; };
 const sizeOf = (map) => apply(mapSize, map, []);
@@ -23,8 +23,8 @@ const has = (map, key) => apply(mapHas, map, [key]);
 const found = (regexp, text) => apply(exec, regexp, [text]) !== null; // for expressions without the flag g
 
 const NUL = /\u0000/, LONG_DIGITS = /[0-9]{16}/, NON_ASCII = /[\u0080-\uffff]+/g, BRACKETS = setProto(["[", "{"], null);
-// What in a short JSON text needs a closer look: non-ASCII, integers that may be too long, lone surrogates.
-const SUSPECT = /[\u0080-\uffff]|[0-9]{16}|\\u[dD][89a-fA-F]/, SHORT = 2 * MAX_DEPTH;
+// What in a short JSON text needs a closer look: non-ASCII, integers that may be too long, lone surrogates, U+0000.
+const SUSPECT = /[\u0080-\uffff]|[0-9]{16}|\\u(?:d[89a-f]|0000)/, SHORT = 2 * MAX_DEPTH;
 const SIMPLE = /^[ !#-[\]-~]*$/;
 
 // A limit's error carries the code the execution fails with if nobody catches it.
@@ -100,7 +100,10 @@ function refuseFaults(value, depth, code, what) {
     if (depth >= MAX_DEPTH) throw refusal(code, what + " is nested deeper than " + MAX_DEPTH);
     const keys = keysOf(value);
     for (let i = 0; i < keys.length; i++) {
-      if (!isArray(value)) refuseFaults(keys[i], depth, code, what);
+      if (!isArray(value)) {
+        if (found(NUL, keys[i])) throw refusal(code, what + " has a key with U+0000");
+        refuseFaults(keys[i], depth, code, what);
+      }
       refuseFaults(value[keys[i]], depth + 1, code, what);
     }
   }
@@ -126,7 +129,8 @@ function mayBeDeep(json) {
 }
 
 function refuseFaultsOf(json, code, what) {
-  if (apply(indexOf, json, ["\\ud"]) >= 0 || found(LONG_DIGITS, json)) refuseFaults(parse(json), 0, code, what);
+  const odd = apply(indexOf, json, ["\\ud"]) >= 0 || apply(indexOf, json, ["\\u0000"]) >= 0 || found(LONG_DIGITS, json);
+  if (odd) refuseFaults(parse(json), 0, code, what);
   else if (mayBeDeep(json)) refuseDepth(parse(json), 0, code, what);
 }
 

@@ -30,7 +30,7 @@ function compile(source) {
   } catch (error) {
     if (!engineSays(error, SyntaxError, "")) return failWith(error), undefined;
     const line = lineOf(error);
-    if (line !== faultLine) return fail("SCRIPT_SYNTAX", describe(error), line > 0 && line <= lines ? line : 0), undefined;
+    if (line !== faultLine) return fail("SCRIPT_SYNTAX", describe(error), line < lines ? line : lines), undefined;
   }
   try {
     const script = RealFunction(PAD + "return __script__;" + OPENING + source + "\n}")();
@@ -39,7 +39,7 @@ function compile(source) {
   } catch (error) {
     if (!engineSays(error, SyntaxError, "")) return failWith(error), undefined;
     const line = lineOf(error);
-    fail("SCRIPT_SYNTAX", describe(error), line <= lines ? line : 0);
+    fail("SCRIPT_SYNTAX", describe(error), line < lines ? line : lines);
   }
   return undefined;
 }
