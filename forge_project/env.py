@@ -76,7 +76,10 @@ def keys(var: Path, mode: str) -> dict[str, str]:
             raise BadSetting(f"{missing[0]}: missing; scaled mode requires {', '.join(_KEYS)}")
         return {name: os.environ[name] for name in _KEYS}
     path = var / "keys.env"
-    stored = _read_keys(path) if path.exists() else _write_keys(path)
+    try:
+        stored = _read_keys(path) if path.exists() else _write_keys(path)
+    except OSError as error:
+        raise BadSetting(f"FORGE_VAR={str(var)!r} can't be used: {error.strerror}") from None
     return {name: os.environ.get(name) or stored[name] for name in _KEYS}
 
 

@@ -109,6 +109,7 @@ else:
         "OPTIONS": {"pool": _pool, "connect_timeout": 5, "application_name": "forge"},
     }
 ATOMIC_REQUESTS = False
+APPEND_SLASH = False  # a redirected POST becomes a GET in most clients
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},

@@ -74,7 +74,7 @@ class Capability(ABC):
         """Whether the effect that began at `seen` is in the world; safe to repeat."""
         return Unknown(f"{self.name} leaves nothing to look for")
 
-    def discard(self, request: Request) -> None:
+    def discard(self, request: Request) -> None:  # noqa: B027  # most capabilities prepare nothing
         """Removes what preparing left of an operation whose worker died before it began; safe to repeat."""
 
 

@@ -81,8 +81,8 @@ def _result(execution: Execution, end: End) -> dict[str, Any]:
 def _error(execution: Execution, fault: Fault) -> dict[str, Any]:
     return {
         "error_code": fault.code,
-        "error_message": sealed.redactor(execution.ref).text(fault.message),
-        "error_details": sealed.shown(execution.ref, fault.details),
+        "error_message": sealed.said(execution.ref, fault.message),
+        "error_details": sealed.column(sealed.shown(execution.ref, fault.details)),
         "retryable": fault.retryable,
     }
 

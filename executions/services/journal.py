@@ -52,14 +52,14 @@ def open_call(page: Page, execution: Execution, asked: Asked, capability: Capabi
         n=asked.n,
         call_id=call_id,
         operation_id=operations.operation_id(page.invocation_id, call_id),
-        tool=asked.tool[:150],
+        tool=sealed.column(asked.tool[:150]),
         effect=capability.effect.value if capability else "",
         recovery_mode=capability.recovery_mode.value if capability else "",
         input_digest=sealed.digest({"tool": asked.tool, "args": asked.input}),
         sealed_input=sealed.seal(asked.input),
         shown_input=sealed.shown_text(execution.ref, asked.input),
         paths=[path] if capability and capability.effect == Effect.WRITE and isinstance(path, str) else [],
-        purpose=asked.purpose,
+        purpose=sealed.column(asked.purpose),
         requested_at=clock.now(),
     )
     operations.request(page, tool(call), asked.purpose, new=True)
@@ -129,7 +129,7 @@ def write_end(page: Page, call: Call, ended: Ended, status: CallStatus | None = 
         shown_result=sealed.shown_text(call.execution_id, told.get("value", told.get("error"))),
         result_digest=sealed.digest(told),
         error_code=ended.fault.code if ended.fault else "",
-        evidence=sealed.shown(call.execution_id, list(ended.evidence)),
+        evidence=sealed.column(sealed.shown(call.execution_id, list(ended.evidence))),
         artifact_refs=list(ended.artifact_refs),
         ended_at=clock.now(),
     )

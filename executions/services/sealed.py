@@ -39,6 +39,22 @@ def shown(ref: str, value: Any) -> Any:
     return redactor(ref).value(value)
 
 
+def column(value: Any) -> Any:
+    """A JSON value as PostgreSQL's text and jsonb columns can hold it: U+0000 stands as the six characters \\u0000."""
+    if isinstance(value, str):
+        return value.replace("\0", "\\u0000")
+    if isinstance(value, list):
+        return [column(item) for item in value]
+    if isinstance(value, dict):
+        return {column(key): column(item) for key, item in value.items()}
+    return value
+
+
+def said(ref: str, text: str) -> str:
+    """A text the agent wrote, redacted, for a text column."""
+    return str(column(redactor(ref).text(text)))
+
+
 def shown_text(ref: str, value: Any) -> str:
     """`shown` as canonical JSON text, for columns."""
     return canonical.text(shown(ref, value))

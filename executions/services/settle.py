@@ -85,7 +85,7 @@ def write(page: Page, call: Call, attempt: int, seen: Observed, failure: Fault =
             return "ended"
         case Unknown(why, evidence):
             _bundle(page, call, attempt, seen, "parked", None, why)
-            shown = sealed.shown(call.execution_id, [*evidence, {"kind": "output", "why": why}])
+            shown = sealed.column(sealed.shown(call.execution_id, [*evidence, {"kind": "output", "why": why}]))
             facts = {"side_effect": SideEffect.UNKNOWN, "error_code": "UNKNOWN_SIDE_EFFECT", "evidence": shown}
             move_call(page, call, CallStatus.UNKNOWN, ended_at=clock.now(), **facts)
     return "unknown"

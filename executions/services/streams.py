@@ -15,10 +15,9 @@ def append(execution: Execution, turns: Iterable[Turn]) -> None:
     for turn in turns:
         pieces["output"] += [text + "\n" for text in turn.output]
         pieces["log"] += [f"{level}: {text}\n" for level, text in turn.log]
-    redactor = sealed.redactor(execution.ref)
     for stream, said in pieces.items():
         if said:
-            text = redactor.text("".join(said))
+            text = sealed.said(execution.ref, "".join(said))
             Output.objects.create(execution=execution, stream=stream, offset=_end(execution, stream), text=text)
 
 
@@ -33,5 +32,5 @@ def progress(turns: Iterable[Turn], ref: str) -> dict[str, object] | None:
     last = next((turn.progress for turn in reversed(list(turns)) if turn.progress is not None), None)
     if last is None:
         return None
-    told = {"message": sealed.redactor(ref).text(last.message), "completed": last.completed, "total": last.total}
+    told = {"message": sealed.said(ref, last.message), "completed": last.completed, "total": last.total}
     return {name: value for name, value in told.items() if value is not None}

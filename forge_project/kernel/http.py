@@ -9,6 +9,7 @@ from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooB
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
@@ -74,6 +75,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if response.status_code == 401 and not response.has_header("WWW-Authenticate"):
         response["WWW-Authenticate"] = "Token"
     response.content_type = PROBLEM
+    if (asked := context.get("request")) is not None:  # whatever the view itself would have written: YAML, bytes
+        asked.accepted_renderer, asked.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
     return response
 
 
@@ -101,6 +104,17 @@ def correlation(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable
         response = get_response(request)
         response["X-Request-Id"] = ours
         return response
+
+    return middleware
+
+
+def plain_cookies(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware: drops cookies with U+0000 (`"\\000"` unquotes to it), which the session table can't be asked for."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        for name in [name for name, value in request.COOKIES.items() if "\0" in value]:
+            del request.COOKIES[name]
+        return get_response(request)
 
     return middleware
 

@@ -81,11 +81,11 @@ class ReadOnlyAdmin(ForgeAdmin):
 
 @cache  # Django compares columns by identity
 def shown(field: str, label: str = "", *, first: int | None = None) -> Cell:
-    """A column of `field` as text with deceptive characters written out; its first `first` characters, if given."""
+    """A column of `field` as text, deceptive characters written out; its `first` characters, if given. Never a link."""
 
-    @admin.display(description=label or field.replace("_", " "), ordering=field, empty_value="-")
+    @admin.display(description=label or field.replace("_", " "), ordering=field)
     def cell(row: Any) -> str:
-        return visible.content(str(getattr(row, field) or ""))[0][:first]
+        return visible.content(str(getattr(row, field) or "-"))[0][:first]
 
     cell.__name__ = field
     return cell
@@ -107,9 +107,9 @@ def pretty(field: str, label: str = "") -> Cell:
 def moment(field: str, label: str = "") -> Cell:
     """A column of a time, to the second, with its zone."""
 
-    @admin.display(description=label or field.replace("_", " "), ordering=field, empty_value="-")
+    @admin.display(description=label or field.replace("_", " "), ordering=field)
     def cell(row: Any) -> str:
-        return when(getattr(row, field))
+        return when(getattr(row, field)) or "-"
 
     cell.__name__ = field
     return cell

@@ -10,7 +10,7 @@ from executions.services.serving.children import Child
 from executions.services.serving.listening import Listener, listen
 from executions.services.serving.migrations import migrate, reach, schema
 from executions.services.serving.supervise import Say, supervise
-from forge_project.kernel.errors import Conflict, NotReady
+from forge_project.kernel.errors import Conflict, ForgeError, NotReady
 
 _SPARE_SECONDS = 8  # beyond the drain: Celery notices a signal within 2 s and takes as long to close
 
@@ -18,13 +18,16 @@ _SPARE_SECONDS = 8  # beyond the drain: Celery notices a signal within 2 s and t
 def prepare(bind: str, say: Say) -> Listener:
     """Listens, then brings the embedded database up to date. Raises Invalid, Conflict, NotReady."""
     listener = listen(bind)
-    settings.FORGE_VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
+        settings.FORGE_VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
         reach()
         _bring_up_to_date(say)
-    except DatabaseError as error:
-        told = str(error).strip().splitlines()
-        raise NotReady(f"the database can't be used: {told[0] if told else type(error).__name__}") from None
+    except (DatabaseError, ForgeError) as error:
+        listener.socket.close()
+        if isinstance(error, ForgeError):
+            raise
+        why = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise NotReady(f"the database can't be used: {why}") from None
     say(f"admin  {listener.url}/admin/")
     say(f"API    {listener.url}/api/v1/")
     return listener

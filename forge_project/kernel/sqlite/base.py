@@ -25,7 +25,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         if not self._in_memory():
             # SQLite would make it for everybody to read. By mknod: closing a descriptor would drop its other locks.
-            with suppress(FileExistsError):
+            with suppress(OSError):  # there already, or SQLite says what is wrong
                 os.mknod(str(self.settings_dict["NAME"]), 0o600)
         conn = super().get_new_connection(conn_params)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "foreign_keys=ON"):

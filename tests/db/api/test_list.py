@@ -114,7 +114,8 @@ BAD = [
     "status=nope", "status=", "status=queued&status=queued", "kind=x", "capability=a%20b", "session=%00",
     "root_session=%0A", "task=" + "x" * 151, "created_after=yesterday", "created_after=0001-01-01T00:00:00%2B14:00",
     "created_before=2026-13-01T00:00:00Z", "limit=0", "limit=201", "limit=-1", "limit=x", "limit=" + "9" * 5000,
-    "cursor=", "cursor=x", "cursor=%00", "cursor=%FF", "cursor=W10", "cursor=" + "W1td" * 90, "format=json", "nope=1", "%00=1",
+    "cursor=", "cursor=x", "cursor=%00", "cursor=%FF", "cursor=W10", "cursor=" + "W1td" * 90, "format=json",
+    "nope=1", "%00=1",
     "%FF=%FF", "page=2", "session=%FF",
 ]  # fmt: skip
 

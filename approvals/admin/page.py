@@ -1,0 +1,102 @@
+"""The decision page: everything a person must see to answer, read afresh at each look."""
+
+import json
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
+
+from approvals import ports, selectors
+from approvals.admin import diff, words
+from approvals.admin.history import history
+from approvals.eligibility import check_not_own
+from approvals.models import Agent, Approval, PolicyRule
+from approvals.policy import DEFAULT
+from approvals.states import LIVE, Risk, State
+from forge_project.kernel import clock
+from forge_project.kernel.errors import Denied, ForgeError
+from forge_project.kernel.read_only import ForgeAdmin
+
+TEMPLATE = "admin/approvals/approval/change_form.html"
+
+
+def render_page(
+    site: ForgeAdmin, request: HttpRequest, row: Approval, refusal: ForgeError | None = None, status: int = 200
+) -> HttpResponse:
+    """The page of `row`, above it what was refused. Reads the world's files: never call it in a transaction."""
+    holds = ports.still_holds(row) if row.state in LIVE else None
+    context = {
+        **site.admin_site.each_context(request),
+        "title": f"Approval {row.ref}",
+        "opts": site.model._meta,
+        "media": site.media,
+        "row": row,
+        "refusal": refusal,
+        "typed": request.POST.get("reason", ""),
+        "warnings": _warnings(row, holds),
+        "holds": holds,
+        "live": row.state in LIVE,
+        "outcome": words.SAID.get(State(row.state), ""),
+        "time_left": words.time_left(row),
+        "sentence": words.safe(row.sentence),
+        "target": words.safe(row.target),
+        "purpose": words.safe(row.purpose),
+        "reason": words.safe(row.reason),
+        "lines": diff.lines(row.preview),
+        "agent": Agent.objects.select_related("owner").filter(user=row.caller_id).first(),
+        "execution_url": _execution_url(row),
+        "rule_reason": _rule_reason(row),
+        "history": history(row),
+        "may_not": _may_not(request.user, row),
+        "next": _next(request.user, row),
+    }
+    return TemplateResponse(request, TEMPLATE, context, status=status)
+
+
+def _warnings(row: Approval, holds: bool | None) -> list[str]:
+    told = [words.safe(text) for text in json.loads(row.warnings)]
+    if holds is False:
+        told.insert(
+            0, "The world has changed since this was asked: an approval will not be used, it will be asked anew."
+        )
+    if row.supersedes:
+        told.append(f"Asked again: this replaces {row.supersedes}, whose ground had changed.")
+    same = {"caller": row.caller, "capability": row.capability, "input_fingerprint": row.input_fingerprint}
+    for denied in Approval.objects.filter(state=State.DENIED, **same).exclude(pk=row.pk).order_by("-decided_at")[:3]:
+        told.append(f"The same request was denied before, by {denied.decided_by}: {words.safe(denied.reason)}")
+    return told
+
+
+def _execution_url(row: Approval) -> str:
+    try:
+        return reverse("admin:executions_execution_change", args=[row.execution_ref])
+    except NoReverseMatch:  # the machine's admin is above us, and may be absent
+        return ""
+
+
+def _rule_reason(row: Approval) -> str:
+    if row.rule == DEFAULT:
+        return "No rule allows this without a person."
+    rule = PolicyRule.objects.filter(name=row.rule, version=row.rule_version).first()
+    return words.safe(rule.reason) if rule else ""
+
+
+def _may_not(user: Any, row: Approval) -> str:
+    """Why this person has no form to answer with, or nothing; `decide` is who refuses."""
+    if not user.has_perm("approvals.decide_approval"):
+        return "You may look at this; deciding needs the permission to decide approvals."
+    if row.state == State.PENDING and row.expires_at <= clock.now():
+        return "This is overdue: nobody can approve it any more."
+    if row.risk == Risk.CRITICAL:
+        return "Critical risk: decide it with the command `approvals`, which asks for your password."
+    try:
+        check_not_own(user, row)
+    except Denied:
+        return "This was asked by you, by your agent or in your name: another person must decide it."
+    return ""
+
+
+def _next(user: User | Any, row: Approval) -> Approval | None:
+    return selectors.pending_for(user).exclude(pk=row.pk).first()

@@ -1,0 +1,109 @@
+"""The approvals' queue; each row leads to its decision page."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Case, QuerySet, Value, When
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from approvals import selectors
+from approvals.admin import decision, words
+from approvals.admin.filters import StateFilter
+from approvals.admin.page import render_page
+from approvals.models import Approval
+from approvals.states import Risk
+from forge_project.kernel.read_only import ReadOnlyAdmin, moment
+
+_BY_RISK = Case(*(When(risk=risk, then=Value(n)) for n, risk in enumerate(Risk.values)))
+
+
+@admin.display(description="risk", ordering=_BY_RISK)
+def risk(row: Approval) -> SafeString:
+    """The risk, in a colour and in words."""
+    return format_html('<span class="forge-badge forge-risk-{}">{} risk</span>', row.risk, row.risk)
+
+
+@admin.display(description="what", ordering="capability")
+def what(row: Approval) -> SafeString:
+    """The capability and its target."""
+    return format_html("{} <code>{}</code>", row.capability, words.safe(row.target))
+
+
+@admin.display(description="asked by", ordering="caller__username")
+def asked_by(row: Approval) -> str:
+    """The caller's account."""
+    return row.caller.get_username()
+
+
+@admin.display(description="time left", ordering="expires_at")
+def time_left(row: Approval) -> str:
+    """Until it ends by itself, as a refusal."""
+    return words.time_left(row)
+
+
+@admin.register(Approval)
+class ApprovalAdmin(ReadOnlyAdmin):
+    list_display: Any = ["what", risk, asked_by, time_left, moment("requested_at", "asked"), "state"]
+    list_display_links = ["what"]
+    list_filter = [StateFilter]
+    search_fields = ["=ref", "=execution_ref", "=caller__username", "=capability"]
+    show_facets = admin.ShowFacets.NEVER  # the filter counts by itself
+    search_help_text = "a whole approval or execution ref, caller or capability"
+
+    what = staticmethod(what)
+
+    def may_decide(self, request: HttpRequest) -> bool:
+        """Whether this person decides anything at all."""
+        return request.user.has_perm("approvals.decide_approval")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Approval]:
+        """What this person may see."""
+        return selectors.visible_to(request.user)  # type: ignore[arg-type]  # the admin lets nobody anonymous in
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """All that is in the queue is pending."""
+        shown = self.list_display
+        return shown if StateFilter.parameter_name in request.GET else shown[:-1]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The queue; GET alone: there is nothing to send."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        return super().changelist_view(request, {"title": "Requests for approval"} | (extra_context or {}))
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        """What waits longest first; of what has ended, the newest."""
+        waiting = request.GET.get(StateFilter.parameter_name, "pending") == "pending"
+        return ["requested_at", "ref"] if waiting else ["-requested_at", "-ref"]
+
+    def get_urls(self) -> list[URLPattern]:
+        """Decisions are sent to an address of their own."""
+        ours = path("<str:ref>/decide/", self.admin_site.admin_view(self.decide_view), name="approvals_approval_decide")
+        return [ours, *super().get_urls()]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The decision page. It is looked at; what is sent goes to `decide_view`."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        return render_page(self, request, self._seen(request, unquote(object_id)))
+
+    def decide_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """Takes one person's answer, by POST alone."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        return decision.take(self, request, self._seen(request, ref))
+
+    def _seen(self, request: HttpRequest, ref: str) -> Approval:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found: Any = self.get_object(request, ref)
+        if found is None:
+            raise Http404("no such approval")
+        return found  # type: ignore[no-any-return]

@@ -1,0 +1,20 @@
+"""How the whole admin is called, and who gets in: people. Without the sidebar its lists have the page's width."""
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from approvals.eligibility import is_agent
+
+
+def people_only(request: HttpRequest) -> bool:
+    """Active staff, and no agent's account whatever its flags and groups."""
+    user = request.user
+    return user.is_active and user.is_staff and not is_agent(user)
+
+
+admin.site.site_header = "Forge"
+admin.site.site_title = "Forge"
+admin.site.index_title = "What waits, what runs, what happened"
+admin.site.site_url = None
+admin.site.enable_nav_sidebar = False
+admin.site.has_permission = people_only  # type: ignore[method-assign]  # a site of our own would need its own AppConfig

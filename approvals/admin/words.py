@@ -1,0 +1,38 @@
+"""Times and states in words, and text as it may be shown."""
+
+from datetime import datetime, timedelta
+
+from approvals.models import Approval
+from approvals.states import LIVE, State
+from forge_project.kernel import clock, visible
+
+SAID = {
+    State.APPROVED: "Approved, for one use; not used yet",
+    State.DENIED: "Denied",
+    State.REVOKED: "Taken back",
+    State.EXPIRED: "Ended: nobody answered, or used it, in time",
+    State.CONSUMED: "Approved, and used",
+}
+
+
+def safe(text: str) -> str:
+    """The text with deceptive characters written out; what is so already stays as it is."""
+    return visible.content(text)[0]
+
+
+def left(until: datetime) -> str:
+    """`2 h 5 min left`, or `overdue`."""
+    rest = until - clock.now()
+    if rest <= timedelta():
+        return "overdue"
+    minutes = int(rest.total_seconds()) // 60
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min")]
+    told = [f"{count} {unit}" for count, unit in parts if count][:2]
+    return f"{' '.join(told) or 'less than 1 min'} left"
+
+
+def time_left(row: Approval) -> str:
+    """As `left`, for what can still be answered or used."""
+    return left(row.expires_at) if row.state in LIVE else "-"

@@ -1,0 +1,1 @@
+"""The HTTP edge of approvals: parse, call one service or selector, render."""

@@ -1,0 +1,13 @@
+"""Addresses under /api/v1/ that belong to approvals."""
+
+from django.urls import re_path
+
+from approvals.api import views
+
+_ONE = r"^approvals/(?P<ref>appr_[0-9a-f]{32})"
+urlpatterns = [
+    re_path(r"^approvals/$", views.Approvals.as_view(), name="approvals"),
+    re_path(rf"{_ONE}/$", views.One.as_view(), name="approval"),
+    re_path(rf"{_ONE}/decide/$", views.Decision.as_view(), name="approval-decide"),
+    re_path(rf"{_ONE}/revoke/$", views.Revocation.as_view(), name="approval-revoke"),
+]

@@ -1,0 +1,75 @@
+"""The executions: a list to filter and cancel from, and one page with an execution's whole story."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from executions.admin.seen import PartAdmin
+from executions.admin.story import story
+from executions.models import Execution
+from executions.services.cancel import Cancel, cancel
+from forge_project.kernel.errors import ForgeError
+from forge_project.kernel.read_only import moment, pretty, shown
+
+
+@admin.register(Execution)
+class ExecutionAdmin(PartAdmin):
+    change_form_template = "admin/executions/execution/change_form.html"
+    list_display: Any = [
+        "ref", "status", "side_effect", "kind", "capability", "caller", moment("created_at", "created"),
+    ]  # fmt: skip
+    list_filter = ["status", "side_effect", "kind"]
+    list_select_related = ["caller"]
+    search_fields = ["=ref", "=capability", "=caller__username", "=session_id", "=root_session_id"]
+    search_help_text = "a whole ref, capability, caller or session id"
+    ordering = ["-created_at", "-ref"]
+    actions = ["cancel_selected"]
+    fieldsets: ClassVar[Any] = [
+        (None, {"fields": [
+            "ref", "status", "side_effect", "kind", "capability", shown("caller"), shown("on_behalf_of"),
+            shown("workspace"),
+            moment("created_at"), moment("started_at"), moment("finished_at"),
+        ]}),
+        ("The agent's words", {"fields": [
+            shown("purpose"), shown("client_ref"), shown("idempotency_key"), shown("session_id"),
+            shown("root_session_id"), shown("run_id"), shown("turn_id"), shown("tool_call_id"),
+            shown("correlation_id"), pretty("scope"),
+        ]}),
+        ("How it ended", {"fields": [
+            shown("error_code"), shown("error_message"), pretty("error_details"), "retryable", "decision_path",
+            pretty("shown_result", "result, redacted"), pretty("unawaited"), shown("cancel_requested_by"),
+            shown("cancel_reason"),
+        ]}),
+        ("How it runs", {"classes": ["collapse"], "fields": [
+            "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
+            shown("engine"), pretty("limits"), pretty("metrics"), pretty("progress"), moment("due_at"),
+            moment("expires_at"), "termination_unconfirmed", shown("quarantined"), "input_fingerprint", "code_sha256",
+        ]}),
+    ]  # fmt: skip
+    readonly_fields: ClassVar[Any] = [field for _, part in fieldsets for field in part["fields"]]
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        """Operators."""
+        return request.user.has_perm("executions.cancel_execution") and self.has_view_permission(request)
+
+    @admin.action(description="Cancel selected executions", permissions=["cancel"])
+    def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
+        """One refusal leaves the others alone."""
+        actor = f"user:{request.user.get_username()}"
+        for execution in queryset:
+            try:
+                left = cancel(Cancel(execution_ref=execution.ref, actor=actor, reason="cancelled in the admin"))
+            except ForgeError as refusal:
+                self.message_user(request, f"{execution.ref}: {refusal.message}", messages.WARNING)
+            else:
+                told = "is cancelled" if left.status == "cancelled" else "is asked to stop"
+                self.message_user(request, f"{execution.ref} {told}", messages.SUCCESS)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The execution with its calls, attempts, output, approvals and events."""
+        return super().change_view(request, object_id, form_url, (extra_context or {}) | story(unquote(object_id)))

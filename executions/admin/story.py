@@ -1,0 +1,59 @@
+"""All that hangs on an execution, as text for people's eyes."""
+
+from itertools import islice
+from typing import Any
+
+from approvals.models import Approval
+from executions.models import Execution
+from forge_project.kernel import visible
+from forge_project.ledger import selectors
+from forge_project.ledger.verify import verify
+
+MAX_EVENTS = 500  # on the page; the events' own list has every one
+
+
+def story(ref: str) -> dict[str, Any]:
+    """Calls, attempts, output, approvals, events and whether their chain holds; {} for a ref that is not there."""
+    execution = None if "\0" in ref else Execution.objects.filter(pk=ref).first()
+    if execution is None:
+        return {}
+    report = verify(ref)
+    broken = [found.seq for found in report.findings]
+    return {
+        "calls": _calls(execution),
+        "attempts": execution.attempts.select_related("worker").order_by("number"),
+        "outputs": _output(execution),
+        "approvals": Approval.objects.filter(execution_ref=ref).order_by("n", "requested_at"),
+        "events": [_event(event, broken) for event in islice(selectors.events(ref), MAX_EVENTS)],
+        "events_count": report.events,
+        "problems": [f"{found.problem} at seq {found.seq}" for found in report.findings],
+    }
+
+
+def _calls(execution: Execution) -> list[dict[str, Any]]:
+    names = ("pk", "n", "tool", "status", "side_effect", "error_code", "purpose", "approval_ref")
+    rows = execution.calls.order_by("n").values(*names)
+    return [{**row, "tool": _safe(row["tool"]), "purpose": _safe(row["purpose"])} for row in rows]
+
+
+def _output(execution: Execution) -> list[tuple[str, str]]:
+    streams: dict[str, list[str]] = {}
+    for stream, text in execution.output.order_by("stream", "offset").values_list("stream", "text"):
+        streams.setdefault(stream, []).append(text)
+    return [(stream, _safe("".join(texts))) for stream, texts in streams.items()]
+
+
+def _event(event: Any, broken: list[int]) -> dict[str, Any]:
+    return {
+        "pk": event.pk,
+        "seq": event.seq,
+        "at": f"{event.committed_at[:10]} {event.committed_at[11:23]} UTC",
+        "kind": _safe(event.kind),
+        "source": event.source,
+        "hash": event.hash[:12],
+        "verified": all(seq > event.seq for seq in broken),
+    }
+
+
+def _safe(text: str) -> str:
+    return visible.content(text)[0]

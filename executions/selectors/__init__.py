@@ -1,0 +1,1 @@
+"""Reads of executions, calls, output and events."""

@@ -1,0 +1,50 @@
+"""What belongs to an execution's record but stands in other rows; read for a whole page at once."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count
+
+from approvals.models import Approval
+from approvals.states import State
+from executions.models import Call, Execution
+from executions.states import TERMINAL
+from forge_project.ledger.models import Invocation
+from forge_project.ledger.selectors import Receipt
+
+_RANK = {State.PENDING: 2, State.APPROVED: 1, State.CONSUMED: 1}  # what waits, then what is used, then the latest
+
+
+@dataclass(slots=True)
+class Traces:
+    """Of one execution: its approval to look at, what its calls left, its receipt once it is terminal."""
+
+    approval_ref: str = ""
+    calls: int = 0
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+    artifact_refs: list[str] = field(default_factory=list)
+    receipt: Receipt | None = None
+
+
+def of(rows: Iterable[Execution]) -> dict[str, Traces]:
+    """The traces by ref, of every row."""
+    ended = {row.pk: row.status in TERMINAL for row in rows}
+    found: dict[str, Traces] = defaultdict(Traces)
+    calls = Call.objects.filter(execution__in=list(ended))
+    for ref, count in calls.values_list("execution").annotate(n=Count("pk")):
+        found[ref].calls = count
+    left = calls.exclude(evidence=[], artifact_refs=[]).order_by("n")
+    for ref, evidence, artifacts in left.values_list("execution", "evidence", "artifact_refs"):
+        found[ref].evidence += evidence
+        found[ref].artifact_refs += [artifact for artifact in artifacts if artifact not in found[ref].artifact_refs]
+    asked = Approval.objects.filter(execution_ref__in=list(ended)).order_by("requested_at", "ref")
+    best: dict[str, int] = defaultdict(int)
+    for approval, ref, state in asked.values_list("ref", "execution_ref", "state"):
+        if (rank := _RANK.get(State(state), 0)) >= best[ref]:
+            best[ref], found[ref].approval_ref = rank, approval
+    heads = Invocation.objects.filter(pk__in=[ref for ref, over in ended.items() if over])
+    for ref, head, seq in heads.values_list("pk", "head_hash", "head_seq"):
+        found[ref].receipt = Receipt(head=head, seq=seq)
+    return found
