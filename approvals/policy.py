@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from approvals.models import PolicyRule
+from django.db import connection
+
 from approvals.states import Decision, Effect
 
+# Part of every dispatch, and dearer to build by the ORM than to run.
+_LIVE_RULES = """SELECT name, version, capability, decision, reason FROM approvals_policyrule
+    WHERE retired_at IS NULL AND caller IN ('', %s) ORDER BY priority, name"""
 DEFAULT = "default"  # no stored rule may have this name
 
 
@@ -32,10 +36,12 @@ class Verdict:
 
 def judge(question: Question) -> Verdict:
     """The verdict of the first live rule by (priority, name) that matches, else of the built-in default."""
-    rules = PolicyRule.objects.filter(retired_at=None, caller__in=["", question.caller])
-    for rule in rules.order_by("priority", "name"):
-        if fnmatchcase(question.capability, rule.capability):
-            return Verdict(decision=Decision(rule.decision), rule=rule.name, version=rule.version, reason=rule.reason)
+    with connection.cursor() as cursor:
+        cursor.execute(_LIVE_RULES, [question.caller])
+        rules = cursor.fetchall()
+    for name, version, capability, decision, reason in rules:
+        if fnmatchcase(question.capability, capability):
+            return Verdict(decision=Decision(decision), rule=name, version=version, reason=reason)
     return _default(question)
 
 

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_init, worker_ready, worker_shutdown
+from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
 from django.db import DatabaseError
 
 from executions.services.worker import WorkerProcess
@@ -49,6 +49,13 @@ def _start(sender: Any = None, **_: Any) -> None:
 @worker_ready.connect
 def _ready(**_: Any) -> None:
     reconcile.delay()
+
+
+@worker_shutting_down.connect
+def _no_more(**_: Any) -> None:
+    """Celery's loop may take seconds to notice; nothing new is claimed from the signal on."""
+    for process in _process:
+        process.runtime.draining.set()
 
 
 @worker_shutdown.connect

@@ -16,6 +16,12 @@ from forge_project.kernel.errors import Conflict
 from forge_project.ledger.events import Event
 from forge_project.ledger.writing import Page
 
+# What no transaction of an attempt looks at; read on demand.
+_DEFERRED = {
+    *("sealed_request", "sealed_start", "sealed_result", "shown_result"),
+    *("error_message", "error_details", "metrics", "limits", "progress", "unawaited"),
+    *("client_ref", "root_session_id", "correlation_id", "code_sha256", "engine", "isolation", "selection_reason"),
+}
 HOLDING = (Status.RUNNING, Status.STOPPING)
 
 
@@ -41,7 +47,8 @@ def held(page: Page, lease: Lease) -> Execution:
 
 @cache
 def _held_sql() -> str:
-    columns = ", ".join(str(field.column) for field in Execution._meta.concrete_fields)
+    wanted = [str(field.column) for field in Execution._meta.concrete_fields if field.name not in _DEFERRED]
+    columns = ", ".join(wanted)
     return f"SELECT {columns} FROM {Execution._meta.db_table} WHERE ref = %s AND attempt = %s AND worker_id = %s"  # noqa: S608
 
 

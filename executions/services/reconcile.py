@@ -45,7 +45,7 @@ def reconcile(
 ) -> list[Found]:
     """Settles every execution whose lease is dead, one row at a time; a bad row is quarantined, the rest go on."""
     found: list[Found] = []
-    for ref in _abandoned(runtime):
+    for ref in _abandoned(runtime, kill=not dry_run):
         if dry_run:
             found.append(Found(ref=ref, became="would be settled"))
         elif (became := _one(ref, runtime)) is not None:
@@ -55,7 +55,7 @@ def reconcile(
     return found
 
 
-def _abandoned(runtime: Runtime) -> list[str]:
+def _abandoned(runtime: Runtime, *, kill: bool) -> list[str]:
     """Rows held by dead workers, and rows this process owns but no thread of it drives."""
     rows = Execution.objects.filter(status__in=HOLDING, quarantined="").order_by("created_at")
     rows = rows.filter(Q(workspace=None) | Q(workspace__in=served_here()))  # elsewhere there is nothing to look at
@@ -66,7 +66,7 @@ def _abandoned(runtime: Runtime) -> list[str]:
             mine = not runtime.drives(ref)
         else:
             if worker_id not in dead:
-                dead[worker_id] = workers.liveness(Worker.objects.get(pk=worker_id)) == "dead"
+                dead[worker_id] = workers.liveness(Worker.objects.get(pk=worker_id), kill=kill) == "dead"
             mine = dead[worker_id]
         if mine:
             refs.append(ref)

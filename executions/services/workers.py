@@ -43,14 +43,16 @@ def stop(worker_id: UUID) -> None:
     Worker.objects.filter(pk=worker_id).update(stopped_at=Now(), heartbeat=Now())
 
 
-def liveness(worker: Worker) -> Liveness:
-    """Whether that exact process is gone. A stale but living one is killed first; elsewhere is not ours to say."""
+def liveness(worker: Worker, *, kill: bool) -> Liveness:
+    """Whether that exact process is gone (`kill`: a stale but living one is ended first); elsewhere is not ours to say."""
     if (worker.boot_id, worker.pid_namespace) != (processes.boot_id(), processes.pid_namespace()):
         return "elsewhere"
     if not processes.alive(worker.pid, worker.start_time):
         return "dead"
     if not _stale(worker):
         return "alive"
+    if not kill:
+        return "dead"  # as it would be
     return "dead" if processes.kill(worker.pid, worker.start_time) else "alive"
 
 

@@ -8,7 +8,10 @@ from typing import Self
 
 from forge_project.kernel.canonical import sha256
 
-_IN_MOVED_TO, _IN_Q_OVERFLOW = 0x80, 0x4000
+_IN_MOVED_FROM, _IN_MOVED_TO, _IN_Q_OVERFLOW = 0x40, 0x80, 0x4000
+# The kernel merges an event with an equal one right before it, cookies aside: two renames to one name would count once.
+# The event of what was renamed away keeps them apart.
+_WATCHED = _IN_MOVED_FROM | _IN_MOVED_TO
 _NONBLOCK, _CLOEXEC = os.O_NONBLOCK, os.O_CLOEXEC
 _EVENT = struct.Struct("iIII")
 
@@ -25,7 +28,7 @@ class Watch:
             raise OSError(ctypes.get_errno(), "inotify_init1")
         self._folders: dict[int, Path] = {}
         for folder in _folders(root):
-            watched = libc.inotify_add_watch(self._fd, os.fsencode(folder), _IN_MOVED_TO)
+            watched = libc.inotify_add_watch(self._fd, os.fsencode(folder), _WATCHED)
             if watched < 0:
                 raise OSError(ctypes.get_errno(), "inotify_add_watch")
             self._folders[watched] = folder
@@ -47,6 +50,8 @@ class Watch:
                 at += _EVENT.size + length
                 if mask & _IN_Q_OVERFLOW:
                     raise OverflowError("more renames than the kernel keeps")
+                if not mask & _IN_MOVED_TO:
+                    continue
                 seen.append(str((self._folders[watched] / os.fsdecode(name)).relative_to(self._root)))
         return seen
 

@@ -94,7 +94,7 @@ def test_its_caller_gets_the_clear_result_others_the_redacted(api, operator, run
     shown = get(operator, f"/executions/{ref}/")
     assert shown.json()["result"]["fine"] == 1
     assert secret not in shown.content.decode()
-    Execution.objects.update(sealed_result=None)  # as after FORGE_SEALED_DAYS
+    Execution.objects.update(sealed_result=None)  # as after its retention
     assert get(api, f"/executions/{ref}/").json() == shown.json()
 
 
