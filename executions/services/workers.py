@@ -44,7 +44,7 @@ def stop(worker_id: UUID) -> None:
 
 
 def liveness(worker: Worker, *, kill: bool) -> Liveness:
-    """Whether that exact process is gone (`kill`: a stale but living one is ended first); elsewhere is not ours to say."""
+    """Whether that exact process is gone (`kill`: a stale living one is ended first); elsewhere is not ours to say."""
     if (worker.boot_id, worker.pid_namespace) != (processes.boot_id(), processes.pid_namespace()):
         return "elsewhere"
     if not processes.alive(worker.pid, worker.start_time):
