@@ -34,3 +34,13 @@ class StateChanged(Conflict):
     """Another execution changed a key of the session's state meanwhile."""
 
     retryable = True
+
+
+class NotOurs(Conflict):
+    """Reconcile came too late: the row's worker lives, or another was first."""
+
+
+class GuestEnded(Conflict):
+    """The script has ended; what it had only requested is not begun any more."""
+
+    code = "CANCELLED"

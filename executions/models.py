@@ -262,16 +262,19 @@ class Output(models.Model):
 
 
 class SessionValue(models.Model):
-    """One key of a session's state; `version` tells a later writer that it changed."""
+    """One key of a session's state, of one caller in one workspace; `version` tells a later writer that it changed."""
 
     caller = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    workspace = models.CharField(max_length=80, blank=True, default="")
     session_id = models.CharField(max_length=ID)
-    key = models.CharField(max_length=ID)
+    key = models.CharField(max_length=200)  # as the guest's protocol allows
     sealed_value = models.BinaryField(null=True, help_text="null: deleted")
     version = models.PositiveBigIntegerField(default=1)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["caller", "session_id", "key"], name="session_key_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["caller", "workspace", "session_id", "key"], name="session_key_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.session_id}/{self.key}"

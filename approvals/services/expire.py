@@ -16,8 +16,13 @@ log = logging.getLogger(__name__)
 
 def expire_due(limit: int = 100) -> int:
     """How many overdue approvals it expired, each in its own transaction; a bad one is logged and passed over."""
-    due = Approval.objects.filter(state__in=LIVE, expires_at__lte=clock.now()).order_by("expires_at")
-    return sum(_expired(ref, where) for ref, where in list(due.values_list("pk", "invocation_id")[:limit]))
+    due = Approval.objects.filter(state__in=LIVE, expires_at__lte=clock.now()).order_by("expires_at", "pk")
+    done = 0
+    for ref, where in list(due.values_list("pk", "invocation_id")):  # all: bad rows must not hide the ones behind them
+        done += _expired(ref, where)
+        if done >= limit:
+            break
+    return done
 
 
 def _expired(ref: str, invocation_id: str) -> bool:

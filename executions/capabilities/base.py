@@ -74,8 +74,11 @@ class Capability(ABC):
         """Whether the effect that began at `seen` is in the world; safe to repeat."""
         return Unknown(f"{self.name} leaves nothing to look for")
 
-    def discard(self, request: Request) -> None:  # noqa: B027  # most capabilities prepare nothing
-        """Removes what preparing left of an operation whose worker died before it began; safe to repeat."""
+    def discard(self, request: Request, seen: Precondition | None) -> None:  # noqa: B027  # most prepare nothing
+        """Removes what preparing left of an operation that was not applied; safe to repeat.
+
+        `seen` is the precondition it began with, None where it never began.
+        """
 
 
 def closed_object(required: Iterable[str] | None = None, /, **props: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from executions.capabilities.base import (
 from executions.capabilities.files import SHA256
 from executions.capabilities.materialize import KIND
 from executions.capabilities.settle import Found, finish
+from executions.capabilities.workspace import names
 from executions.capabilities.workspace.stage import Change, Stages
 from executions.capabilities.workspace.tree import Tree
 from forge_project.kernel import failpoints
@@ -78,15 +79,14 @@ class PatchApply(Capability):
         return Outcome(result=_result(request, seen), effect_applied=True, evidence=_evidence(seen["files"]))
 
     def reconcile(self, request: Request, seen: Precondition) -> Settled:
-        """All after: applied. All before: not applied, nothing left. Mixed, and the rest staged: finished, applied."""
+        """No rename done: not applied. Some done and the rest staged: finished, applied. Safe to repeat."""
         with Tree(request) as tree:
             stages = Stages(tree, request.operation_id, seen.get("parents", ()))
             found = [Found.look(stages, number, file) for number, file in enumerate(seen["files"])]
             evidence = _evidence(seen["files"], found)
-            if all(file.is_before for file in found):
-                stages.drop(((file.number, file.parts) for file in found), parents=True)
+            if all(file.pending for file in found):
                 return NotApplied()
-            if not all(file.is_after or file.can_finish for file in found):
+            if not all(file.done or file.pending for file in found):
                 return Unknown("some files are neither as patched nor as before with their stage", evidence)
             try:
                 finish(stages, found)
@@ -94,11 +94,14 @@ class PatchApply(Capability):
                 return Unknown(f"half applied, and finishing it failed: {fault.message}", evidence)
         return Applied(_result(request, seen), _evidence(seen["files"]))
 
-    def discard(self, request: Request) -> None:
+    def discard(self, request: Request, seen: Precondition | None) -> None:
         with Tree(request) as tree:
-            plan = _plan(tree, proposal(request))
-            stages = Stages(tree, request.operation_id, plan.parents)
-            stages.drop((change.number, change.parts) for change in plan.changes)
+            if seen is None:
+                artifact = proposal(request)
+                seen = _seen(artifact, _plan(tree, artifact))
+            stages = Stages(tree, request.operation_id, seen.get("parents", ()))
+            places = [(number, names.granted(file["path"])) for number, file in enumerate(seen["files"])]
+            stages.drop(places, parents=True)
 
     def describe(self, request: Request, seen: Precondition) -> Description:
         artifact = proposal(request)

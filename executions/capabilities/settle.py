@@ -15,16 +15,19 @@ UNREADABLE = "unreadable"  # stands where a hash would: a link, a directory, too
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One file of a recorded precondition as it is now; `now` is its SHA-256, None when absent."""
+    """One file of a recorded precondition as it is now; `now` is its SHA-256, None when absent.
+
+    A stage that is still there proves that its rename did not happen, whatever the file holds. `done`: as patched, and
+    nothing staged. `pending`: still to be done and it can be. Neither: somebody else was here.
+    """
 
     number: int
     parts: Parts
     existed: bool
     removes: bool
     now: str | None
-    is_before: bool
-    is_after: bool
-    can_finish: bool
+    done: bool
+    pending: bool
 
     @classmethod
     def look(cls, stages: Stages, number: int, file: Mapping[str, Any]) -> Self:
@@ -32,19 +35,22 @@ class Found:
         parts = names.granted(file["path"])
         now, executable = _now(stages, parts)
         wanted = file.get("executable")
-        is_before = now == file["before"] and (wanted is None or executable != wanted)
         staged = stages.read(number, parts)
+        removes = file["after"] is None
+        known = now in {file["before"], file["after"]}
         return cls(
             number=number,
             parts=parts,
             existed=file["before"] is not None,
-            removes=file["after"] is None,
+            removes=removes,
             now=now,
-            is_before=is_before,
-            is_after=now == file["after"] and (wanted is None or executable == wanted),
-            can_finish=is_before
-            and (file["after"] is None or (staged is not None and sha256(staged) == file["after"])),
+            done=staged is None and now == file["after"] and (wanted is None or executable == wanted),
+            pending=now == file["before"] if removes else known and staged is not None and _is(staged, file["after"]),
         )
+
+
+def _is(staged: bytes, digest: str) -> bool:
+    return sha256(staged) == digest
 
 
 def _now(stages: Stages, parts: Parts) -> tuple[str | None, bool | None]:
@@ -58,7 +64,7 @@ def _now(stages: Stages, parts: Parts) -> tuple[str | None, bool | None]:
 def finish(stages: Stages, found: Sequence[Found]) -> None:
     """Renames what is still staged; raises ForgeError. Safe to repeat: each step is looked at again by the next try."""
     for file in found:
-        if not file.is_after:
+        if not file.done:
             stages.apply(file.number, file.parts, existed=file.existed, removes=file.removes)
     stages.drop((file.number, file.parts) for file in found)
     stages.sync()

@@ -72,8 +72,8 @@ class FileWrite(Capability):
         return Outcome(result=_result(request, seen), effect_applied=True, evidence=(_evidence(seen),))
 
     def reconcile(self, request: Request, seen: Precondition) -> Settled:
-        """By hashes. An identical rewrite looks the same before and after: there a left stage proves that the rename
-        did not happen, and its absence that it did (the stage was on disk before the effect began)."""
+        """By the stage, which was on disk before the effect began: still there, the rename did not happen, whoever
+        wrote what meanwhile; gone, it did. By the hashes for what else must be so. Changes nothing: safe to repeat."""
         with Tree(request) as tree:
             parts = names.granted(seen["path"])
             stages = Stages(tree, request.operation_id, seen.get("parents", ()))
@@ -83,20 +83,22 @@ class FileWrite(Capability):
                 return Unknown(f"the file cannot be read: {fault.message}")
             now = found.sha256 if found else None
             staged = stages.read(0, parts) is not None
-            if now not in {seen["before_hash"], seen["after_hash"]}:
-                why = "the file is neither as before nor as written"
-                return Unknown(
-                    why + ("; the staged copy was not renamed" if staged else ""), (_evidence(seen, now=now),)
-                )
-            applied = now == seen["after_hash"] and not (staged and now == seen["before_hash"])
-            stages.drop([(0, parts)], parents=not applied)
-        return Applied(_result(request, seen), (_evidence(seen, now=now),)) if applied else NotApplied()
+        if now not in {seen["before_hash"], seen["after_hash"]}:
+            why = "the file is neither as before nor as written" + (
+                "; the staged copy was not renamed" if staged else ""
+            )
+            return Unknown(why, (_evidence(seen, now=now),))
+        if staged:
+            return NotApplied()
+        if now != seen["after_hash"]:
+            return Unknown("the file is as before, but its staged copy is gone", (_evidence(seen, now=now),))
+        return Applied(_result(request, seen), (_evidence(seen, now=now),))
 
-    def discard(self, request: Request) -> None:
+    def discard(self, request: Request, seen: Precondition | None) -> None:
         with Tree(request) as tree:
-            seen, _ = _observe(tree, request)
+            seen = seen or _observe(tree, request)[0]
             stages = Stages(tree, request.operation_id, seen.get("parents", ()))
-            stages.drop([(0, names.granted(seen["path"]))])
+            stages.drop([(0, names.granted(seen["path"]))], parents=True)
 
     def describe(self, request: Request, seen: Precondition) -> Description:
         content = _content(request)

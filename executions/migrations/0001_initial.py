@@ -181,14 +181,15 @@ class Migration(migrations.Migration):
             name='SessionValue',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('workspace', models.CharField(blank=True, default='', max_length=80)),
                 ('session_id', models.CharField(max_length=150)),
-                ('key', models.CharField(max_length=150)),
+                ('key', models.CharField(max_length=200)),
                 ('sealed_value', models.BinaryField(help_text='null: deleted', null=True)),
                 ('version', models.PositiveBigIntegerField(default=1)),
                 ('caller', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('caller', 'session_id', 'key'), name='session_key_once')],
+                'constraints': [models.UniqueConstraint(fields=('caller', 'workspace', 'session_id', 'key'), name='session_key_once')],
             },
         ),
         migrations.CreateModel(

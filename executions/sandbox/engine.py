@@ -45,7 +45,9 @@ def check(search: list[str] | None = None) -> Engine:
     files = distribution.files or []
     if not files:
         raise _refused(f"{distribution.name} has no RECORD")
+    seen = set()
     for file in files:
+        seen.add(str(file))
         if file.hash is None:
             continue  # RECORD itself and byte code, which the zygote never reads (-B, and only the binary is imported)
         digest = _digest(Path(str(file.locate())), file.hash.mode)
@@ -54,6 +56,10 @@ def check(search: list[str] | None = None) -> Engine:
         pinned = PINNED.get((distribution.name, distribution.version, str(file)))
         if pinned is not None and digest.hex() not in pinned:
             raise _refused(f"{file} differs from the pinned wheel")
+    # Python 3.12 leaves files that are gone out of the list.
+    named = {file for name, version, file in PINNED if (name, version) == (distribution.name, distribution.version)}
+    for missing in sorted(named - seen):
+        raise _refused(f"{missing} can't be read: it is not there")
     return Engine(
         distribution.name, distribution.version, prelude_sha256(prelude_text()), Path(str(distribution.locate_file("")))
     )

@@ -87,6 +87,11 @@ class Guest:
         self._live_from_ms = self._cpu_ms()
 
     @property
+    def live_cpu_ms(self) -> int:
+        """CPU time since `go_live` (or the start), which alone counts against the limit."""
+        return 0 if self._live_from_ms is None else max(0, self.usage.cpu_ms - self._live_from_ms)
+
+    @property
     def finished(self) -> bool:
         """Whether a terminal frame is here already, so that the last turn was the final one."""
         return self._ended is not None or self._channel.has_frame()

@@ -1,6 +1,7 @@
 """Accounts: people with their roles, agents with their owners, tokens shown once, and the end of an agent."""
 
 import getpass
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +21,7 @@ from forge_project.kernel.errors import Conflict, Denied, Invalid, Missing
 
 ROLES = ("approvers", "operators", "auditors")
 MAX_DAYS = 365
+_VISIBLE_ASCII = re.compile(r"[\x21-\x7e]{1,150}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class AddPerson:
 
 def create_agent(asked: CreateAgent) -> Agent:
     """The new agent; its account has no password. Raises Invalid, Missing, Conflict."""
+    if not _VISIBLE_ASCII.fullmatch(asked.name):  # it becomes part of ids in the ledger
+        raise Invalid("an agent's name is 1-150 visible ASCII characters", path="/name")
     with transaction.atomic():
         owner = person(asked.owner)
         acts_for = [person(name) for name in asked.acts_for]

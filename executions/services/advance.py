@@ -6,6 +6,7 @@ from typing import Any
 
 from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
 from executions.models import Execution
+from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Complete, Fatal
 from executions.services import first_start, single, waiting
 from executions.services.attempt import Attempt
@@ -46,23 +47,19 @@ def drive(attempt: Attempt) -> None:
     except (NotReady, Invalid, TooLarge) as error:
         fault = Fault(code=error.code, message=error.message, retryable=error.retryable, details=error.facts)
         return close(attempt, End(status=Status.FAILED, fault=fault), Leftovers())
+    if fixed:
+        fixed.note_guest(attempt, guest)
     script = Script(attempt, guest, None if fixed else first)
     confirmed = False
     try:
         ended = _run(attempt, script)
+        attempt.ended.set()
     finally:
         confirmed = guest.kill()
     if isinstance(ended, Parked):
         return None
-    if attempt.cancelled():
-        stopping(attempt, "cancelled")
     script.finish_calls()
-    usage = guest.usage
-    columns: dict[str, Any] = columns_of(attempt) | {
-        "cpu_ms": attempt.execution.cpu_ms + usage.cpu_ms,
-        "termination_unconfirmed": not confirmed,
-        "metrics": {"cpu_ms": usage.cpu_ms, "wall_ms": attempt.active_ms, "peak_memory_bytes": usage.peak_bytes},
-    }
+    columns = columns_of(attempt, guest) | {"termination_unconfirmed": not confirmed}
     return _end(attempt, script, ended, columns, script.leftovers(first.state))
 
 
@@ -82,17 +79,21 @@ def _run(attempt: Attempt, script: Script) -> Ending:
 
 def _park(attempt: Attempt, script: Script) -> bool:
     script.settle_unwritten()
-    return waiting.park(attempt.lease, columns_of(attempt))
+    return waiting.park(attempt.lease, columns_of(attempt, script.guest))
 
 
 def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any], left: Leftovers) -> None:
-    if isinstance(ended, Complete | Fatal) or attempt.cancelled():
-        frame = ended if isinstance(ended, Complete | Fatal) else Fatal("CANCELLED", "cancelled")
-        end = end_of(frame, cancelled=attempt.cancelled())
+    """What the attempt came to, decided once everything in flight has settled. What was received first counts."""
+    timed_out = clock.monotonic() >= attempt.deadline
+    if isinstance(ended, Complete) or (isinstance(ended, Fatal) and ended.code != "CANCELLED"):
+        end = end_of(ended)
     elif script.unknown:
         end = End(status=Status.UNKNOWN)
-    elif clock.monotonic() >= attempt.deadline:
-        end = end_of(Fatal("TIMEOUT", "the execution's time is used up"), cancelled=False)
+    elif attempt.cancelled():
+        stopping(attempt, "cancelled")
+        end = end_of(Fatal("CANCELLED", "cancelled"))
+    elif timed_out:
+        end = end_of(Fatal("TIMEOUT", "the execution's time is used up"))
     elif attempt.runtime.draining.is_set():
         script.settle_unwritten()
         return waiting.requeue(attempt.lease, columns, "drained")
@@ -101,6 +102,8 @@ def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any
     return close(attempt, replace(end, columns=columns), left)
 
 
-def columns_of(attempt: Attempt) -> dict[str, Any]:
-    """What every end of an attempt writes."""
-    return {"active_ms": attempt.active_ms}
+def columns_of(attempt: Attempt, guest: Guest) -> dict[str, Any]:
+    """What every end of an attempt writes: the time it took, all attempts together."""
+    usage, cpu_ms = guest.usage, attempt.execution.cpu_ms + guest.live_cpu_ms
+    metrics = {"cpu_ms": cpu_ms, "wall_ms": attempt.active_ms, "peak_memory_bytes": usage.peak_bytes}
+    return {"active_ms": attempt.active_ms, "cpu_ms": cpu_ms, "metrics": metrics}

@@ -7,7 +7,7 @@ from approvals.policy import Question, Verdict, judge
 from approvals.services.ask import Ask, ask
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
-from executions.services import sealed
+from executions.services import previews, sealed
 from executions.services.requests import scopes
 from executions.states import CallStatus
 from executions.transitions import move_call
@@ -57,6 +57,7 @@ def ask_person(
     """Writes the pending approval and moves the call to it; Conflict PRECONDITION_FAILED when asked too often."""
     if call.times_asked >= MAX_ASKED:
         raise Conflict("what was approved changed each time before it was done", code="PRECONDITION_FAILED")
+    preview, hidden = previews.shown_preview(execution.ref, told.preview)
     approval = ask(
         page,
         Ask(
@@ -72,8 +73,8 @@ def ask_person(
             risk=capability.risk.value,
             target=told.target,
             sentence=told.sentence,
-            preview=sealed.shown(execution.ref, told.preview),
-            warnings=list(told.warnings),
+            preview=preview,
+            warnings=[*hidden, *told.warnings],
             reversible=told.reversible,
             purpose=call.purpose or execution.purpose,
             input=bound_input(call),

@@ -1,12 +1,13 @@
 """What one attempt at an execution carries from its claim to its end."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
 from executions.models import Execution
-from executions.sandbox.limits import Limits
+from executions.sandbox.limits import RANGES, Limits
 from executions.services.guard import Guard
 from executions.services.runtime import Runtime
 from executions.transitions import Lease
@@ -17,24 +18,33 @@ CANCEL_POLL_SECONDS = 0.5  # a cancel is seen within 1 s
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """One attempt: its lease, its clocks, its execution as it was at the claim."""
+    """One attempt: its lease, its clocks, its execution as it was at the claim.
+
+    `ended` is set once the guest has: what it had only requested is not begun any more.
+    """
 
     lease: Lease
     runtime: Runtime
     execution: Execution
     started: float = field(default_factory=clock.monotonic)
+    ended: threading.Event = field(default_factory=threading.Event)
     _asked_at: float = 0.0
     _cancelled: bool = False
+    _expires: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._expires = self.started + (self.execution.expires_at - clock.now()).total_seconds()
 
     @property
     def limits(self) -> Limits:
-        """The execution's limits."""
-        return Limits(**self.execution.limits)
+        """The execution's limits; of its CPU time, what earlier attempts left."""
+        limits = Limits(**self.execution.limits)
+        return replace(limits, cpu_ms=max(limits.cpu_ms - self.execution.cpu_ms, RANGES["cpu_ms"][0]))
 
     @property
     def deadline(self) -> float:
-        """When the execution's active time is used up (monotonic seconds)."""
-        return self.started + (self.execution.timeout_ms - self.execution.active_ms) / 1000
+        """When the execution's active time is used up, or it expires altogether (monotonic seconds)."""
+        return min(self.started + (self.execution.timeout_ms - self.execution.active_ms) / 1000, self._expires)
 
     @property
     def active_ms(self) -> int:
@@ -44,7 +54,7 @@ class Attempt:
     @property
     def guard(self) -> Guard:
         """The conditions of this attempt's dispatches."""
-        return Guard(lease=self.lease, runtime=self.runtime, deadline=self.deadline)
+        return Guard(lease=self.lease, runtime=self.runtime, deadline=self.deadline, ended=self.ended)
 
     def cancelled(self) -> bool:
         """Whether someone asked for the end; the row is read at most twice a second."""

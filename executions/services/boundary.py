@@ -26,6 +26,7 @@ class Boundary:
 
     def __init__(self, call: Call, capability: Capability, guard: Guard) -> None:
         self._call, self._capability, self._guard = call, capability, guard
+        self._quiet = call.effect in journal.QUIET
         self.begun: Precondition | None = None
 
     @property
@@ -40,10 +41,11 @@ class Boundary:
         failpoints.reach("t1.before")
         call = copy(self._call)  # every write is conditional on what it says; it counts only once committed
         with writing(self._guard.lease.ref) as page:
-            execution = self._guard.pass_dispatch(page, writes=True)
+            execution = self._guard.pass_dispatch(page, writes=not self._quiet)
             self._permit(page, call, execution, precondition)
             journal.prepare(page, call, self._guard.lease.attempt, precondition)
-            _mark_started(execution)
+            if not self._quiet:
+                _mark_started(execution)
         self._call.__dict__.update(call.__dict__)
         self.begun = precondition
         failpoints.reach("t1.after")

@@ -8,7 +8,7 @@ from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
-from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
@@ -60,12 +60,17 @@ def run(job: Job) -> Report:
     """Runs the job to its report; never raises for what an executor or a person does."""
     try:
         execution = job.execution
-        if job.call.effect in journal.QUIET:
+        if job.call.status == CallStatus.PREPARED:
             return _run_quiet(job, execution)
+        request = request_of(job.call, execution)
+        if job.call.status == CallStatus.REQUESTED and (report := _admit(job, execution, request)) is not None:
+            return report  # a person is asked without holding the workspace
+        if job.call.effect in journal.QUIET:
+            return _run_reviewed(job, execution, request)
         place = execution.workspace
         with workspace_lock(place.name, job.guard.deadline) if place else nullcontext():
-            return _run_effect(job, execution)
-    except (LeaseLost, CancelRequested, DeadlinePassed):
+            return _run_effect(job, execution, request)
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         return Report(n=job.call.n, state="stopped")
     finally:
         release_connections()
@@ -73,6 +78,8 @@ def run(job: Job) -> Report:
 
 def _run_quiet(job: Job, execution: Execution) -> Report:
     """A read or internal call, dispatched already: its T1 was the turn's own transaction."""
+    if job.call.effect not in journal.QUIET:
+        raise AssertionError(f"{job.call.call_id} was dispatched by nobody here")
     request = request_of(job.call, execution)
     try:
         outcome = job.capability.execute(request, _NoBoundary(job.call.operation_id))
@@ -95,16 +102,27 @@ class _NoBoundary:
         raise AssertionError("a capability declared read or internal has no effect to begin")
 
 
-def _run_effect(job: Job, execution: Execution) -> Report:
-    request = request_of(job.call, execution)
-    if job.call.status == CallStatus.REQUESTED and (report := _admit(job, execution, request)) is not None:
-        return report
+def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
+    """A read or internal call that policy wants looked at: approved, it crosses the boundary like any other."""
+    try:
+        Boundary(job.call, job.capability, job.guard).begin(job.capability.observe(request))
+    except (PreconditionChanged, PolicyChanged, MustAsk):
+        return _ask(job, execution, request)
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+        raise
+    except Exception as error:
+        fault = fault_of(error, job.call.call_id)
+        return _refuse(job, fault, rejected=isinstance(error, Denied | Unidentified))
+    return _run_quiet(job, execution)
+
+
+def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
     boundary = Boundary(job.call, job.capability, job.guard)
     try:
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
-    except (LeaseLost, CancelRequested, DeadlinePassed):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         if boundary.begun is None:
             raise
         return _look(job, execution, fault_of(DeadlinePassed("stopped after its effect began"), job.call.call_id))
@@ -133,13 +151,13 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
         seen = job.capability.observe(request)
         told = job.capability.describe(request, seen)
         with writing(job.guard.lease.ref) as page:
-            job.guard.pass_dispatch(page, writes=True)
+            job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET)
             verdict = asking.verdict(execution, job.capability)
             if verdict.decision == "DENY":
                 raise denied(verdict)
             job.call.refresh_from_db()
             asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
-    except (LeaseLost, CancelRequested, DeadlinePassed):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         raise
     except Exception as error:
         return _refuse(job, fault_of(error, job.call.call_id), rejected=isinstance(error, Denied))
@@ -208,6 +226,7 @@ def _look(job: Job, execution: Execution, failure: Fault) -> Report:
         held(page, job.guard.lease)
         job.call.refresh_from_db()
         kept = settle.write(page, job.call, job.guard.lease.attempt, seen, failure, retry=False)
+    settle.discard(job.call, execution)
     if kept == "unknown":
         return Report(n=job.call.n, state="unknown")
     return Report(n=job.call.n, state="ended", told=sealed.unseal(job.call.sealed_result or b""))

@@ -1,9 +1,11 @@
 """Brings an attempt to its end: calls in flight settle, the guest is dead, then one closing transaction."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from executions.capabilities.base import Effect
 from executions.errors import StateChanged
 from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE, Complete, Fatal, StateWrite, Turn
@@ -11,13 +13,15 @@ from executions.services import catalog, finish, journal, session_state, settle,
 from executions.services.attempt import Attempt
 from executions.services.finish import UNKNOWN_EFFECT, End
 from executions.services.journal import Ended
+from executions.services.locks import workspace_lock
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Status
 from executions.transitions import held, move
-from forge_project.kernel import failpoints
+from forge_project.kernel import clock, failpoints
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import writing
 
+_LOCK_SECONDS = 30.0
 RETRYABLE = frozenset(("TIMEOUT", "ENGINE_NOT_READY"))
 
 
@@ -45,6 +49,8 @@ def close(attempt: Attempt, end: End, left: Leftovers) -> None:
     try:
         _write(attempt, end, left)
     except StateChanged as error:
+        for call, _ in left.unwritten:
+            call.refresh_from_db()  # the first try was rolled back, but had moved them in memory
         fault = Fault(code=error.code, message=error.message, retryable=True, details=error.facts)
         _write(attempt, replace(end, status=Status.FAILED, value=NO_VALUE, fault=fault), replace(left, state=None))
 
@@ -64,12 +70,17 @@ def _write(attempt: Attempt, end: End, left: Leftovers) -> None:
         if Call.objects.filter(execution=execution, status=CallStatus.UNKNOWN).exists():
             end = End(status=Status.UNKNOWN, fault=UNKNOWN_EFFECT, unawaited=end.unawaited)
         finish.finish(page, execution, replace(end, columns=columns), lease=attempt.lease)
+    for call, _ in lost:
+        settle.discard(call, attempt.execution)
 
 
 def _observe_lost(attempt: Attempt, written: set[int]) -> list[tuple[Call, settle.Observed]]:
     """Calls still prepared though nothing runs them: their outcome was lost on the way, so the world is looked at."""
     prepared = Call.objects.filter(execution=attempt.execution, status=CallStatus.PREPARED).exclude(pk__in=written)
-    return [(call, settle.observe(call, attempt.execution, catalog.find(call.tool))) for call in prepared.order_by("n")]
+    calls, place = list(prepared.order_by("n")), attempt.execution.workspace
+    writes = any(call.effect == Effect.WRITE for call in calls)
+    with workspace_lock(place.name, clock.monotonic() + _LOCK_SECONDS) if place and writes else nullcontext():
+        return [(call, settle.observe(call, attempt.execution, catalog.find(call.tool))) for call in calls]
 
 
 def _say(execution: Execution, last_turn: Turn | None) -> dict[str, Any]:
@@ -80,12 +91,12 @@ def _say(execution: Execution, last_turn: Turn | None) -> dict[str, Any]:
     return {"progress": told} if told else {}
 
 
-def end_of(frame: Complete | Fatal, *, cancelled: bool) -> End:
+def end_of(frame: Complete | Fatal) -> End:
     """The guest's own ending as the execution's."""
     if isinstance(frame, Complete):
         return End(status=Status.SUCCEEDED, value=frame.value, unawaited=frame.unawaited)
     details = frame.details | ({"line": frame.line} if frame.line is not None else {})
     fault = Fault(code=frame.code, message=frame.message, retryable=frame.code in RETRYABLE, details=details)
-    if frame.code == "CANCELLED" or cancelled:
+    if frame.code == "CANCELLED":
         return End(status=Status.CANCELLED, fault=Fault(code="CANCELLED", message="cancelled"))
     return End(status=Status.TIMED_OUT if frame.code == "TIMEOUT" else Status.FAILED, fault=fault)

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+from approvals.models import Approval
 from approvals.services.revoke import revoke_in
+from approvals.states import LIVE
 from executions.models import Attempt as AttemptRow
 from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE, NoValue
-from executions.services import journal, sealed
+from executions.services import journal, sealed, settle
 from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect, Status, worst
 from executions.transitions import Lease, move
@@ -43,6 +45,7 @@ class End:
 def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -> None:
     """Moves to `end.status` (UNKNOWN included) with everything that belongs to it, in the caller's transaction."""
     reason = end.fault.code if end.fault else "the script returned without waiting for it"
+    _give_up_reads(page, execution)
     refuse_open_calls(page, execution, reason)
     effect = worst(list(Call.objects.filter(execution=execution).values_list("side_effect", flat=True)))
     facts = _result(execution, end) if end.fault is None else _error(execution, end.fault)
@@ -65,10 +68,17 @@ def end_attempt(execution: Execution, ending: str, metrics: dict[str, Any]) -> N
 def refuse_open_calls(page: Page, execution: Execution, reason: str) -> None:
     """Calls never dispatched are cancelled and their approvals revoked."""
     for call in Call.objects.filter(execution=execution, status__in=_UNDISPATCHED).order_by("n"):
-        if call.approval_ref:
-            revoke_in(page, call.approval_ref, "execution ended")
         fault = Fault(code="CANCELLED", message=f"the execution ended before this call: {reason}")
         journal.refuse(page, call, fault)
+    for ref in Approval.objects.filter(execution_ref=execution.ref, state__in=LIVE).values_list("pk", flat=True):
+        revoke_in(page, ref, "the execution ended")
+
+
+def _give_up_reads(page: Page, execution: Execution) -> None:
+    """Reads that were to be asked again and will not be."""
+    reads = Call.objects.filter(execution=execution, status=CallStatus.PREPARED, effect__in=journal.QUIET)
+    for call in reads.order_by("n"):
+        settle.write(page, call, execution.attempt, settle.UNREAD, retry=False)
 
 
 def _result(execution: Execution, end: End) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """What must hold at the moment of a dispatch, looked at inside its transaction."""
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 
 from django.db import connection
 
-from executions.errors import CancelRequested, DeadlinePassed, LeaseLost, WorkspaceNotGranted
+from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost, WorkspaceNotGranted
 from executions.models import Execution
 from executions.services.runtime import Runtime
 from executions.states import Access
@@ -21,10 +22,13 @@ class Guard:
     lease: Lease
     runtime: Runtime
     deadline: float
+    ended: threading.Event = field(default_factory=threading.Event)  # the guest has ended: nothing more begins
 
     def pass_dispatch(self, page: Page, *, writes: bool) -> Execution:
         """The execution, if something may be dispatched for it now; raises what forbids it."""
         execution = held(page, self.lease)
+        if self.ended.is_set():
+            raise GuestEnded("the script has ended", execution=execution.ref)
         if execution.cancel_requested_at is not None:
             raise CancelRequested("this execution was cancelled", execution=execution.ref)
         if not self.runtime.fresh():

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from approvals.services.revoke import revoke_in
 from executions.capabilities.base import Capability, Effect
 from executions.models import Call, Execution
 from executions.services import sealed
@@ -15,6 +16,7 @@ from forge_project.ledger.errors import OperationConflict
 from forge_project.ledger.operations import Outcome, Tool
 from forge_project.ledger.writing import Page
 
+MAX_PURPOSE = 500
 QUIET = (Effect.READ, Effect.INTERNAL)  # nothing in the world changes: T1 needs no boundary
 
 
@@ -47,6 +49,7 @@ def open_call(page: Page, execution: Execution, asked: Asked, capability: Capabi
     """Inserts the call and its function_call event."""
     call_id = f"{execution.tool_call_id}:forge:{asked.n}"
     path = asked.input.get("path") if isinstance(asked.input, dict) else None
+    purpose = sealed.said(execution.ref, asked.purpose)[:MAX_PURPOSE]
     call = Call.objects.create(
         execution=execution,
         n=asked.n,
@@ -59,10 +62,10 @@ def open_call(page: Page, execution: Execution, asked: Asked, capability: Capabi
         sealed_input=sealed.seal(asked.input),
         shown_input=sealed.shown_text(execution.ref, asked.input),
         paths=[path] if capability and capability.effect == Effect.WRITE and isinstance(path, str) else [],
-        purpose=sealed.column(asked.purpose),
+        purpose=purpose,
         requested_at=clock.now(),
     )
-    operations.request(page, tool(call), asked.purpose, new=True)
+    operations.request(page, tool(call), purpose, new=True)
     return call
 
 
@@ -103,6 +106,8 @@ def finish(page: Page, call: Call, ended: Ended) -> None:
 def refuse(page: Page, call: Call, fault: Fault, *, rejected: bool = True) -> None:
     """Ends a call that was never dispatched: `rejected` by policy, person or cancel; `failed` otherwise."""
     quiet = call.effect in QUIET
+    if call.approval_ref:
+        revoke_in(page, call.approval_ref, f"the call ended: {fault.code}")  # nothing may be approved that is over
     ended = Ended(fault=fault, side_effect=SideEffect.NOT_STARTED if quiet else SideEffect.NOT_APPLIED)
     operations.reject(page, tool(call), outcome(call, ended))
     # An approved call that is refused before its dispatch was awaiting: it is rejected, whatever the reason.

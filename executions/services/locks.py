@@ -18,7 +18,8 @@ _POLL_SECONDS = 0.02  # flock knows no deadline of its own
 def workspace_lock(name: str, deadline: float) -> Iterator[None]:
     """Holds the workspace for one writer on this host; DeadlinePassed if it is not free before `deadline`."""
     folder = settings.FORGE_VAR / "locks"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings.FORGE_VAR.mkdir(mode=0o700, parents=True, exist_ok=True)  # `parents` alone would forget the mode
+    folder.mkdir(mode=0o700, exist_ok=True)
     fd = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         while not _taken(fd):

@@ -8,9 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import Error as DatabaseFault
 from django.db.models import Q
 
 from executions.capabilities.base import Effect
+from executions.errors import DeadlinePassed, LeaseLost, NotOurs
 from executions.models import Attempt, Call, Execution, Worker
 from executions.services import catalog, processes, settle, waiting, workers
 from executions.services.claim import served_here
@@ -22,12 +24,11 @@ from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, Status
 from executions.transitions import HOLDING, Lease, held, move
 from forge_project.kernel import clock, failpoints
-from forge_project.kernel.errors import Conflict
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page, writing
 
 log = logging.getLogger("forge.reconcile")
-_LOCK_SECONDS = 30.0
+_LOCK_SECONDS = 0.5  # a workspace in use is looked at by the next sweep
 _OPEN = (CallStatus.REQUESTED, CallStatus.AWAITING_APPROVAL, CallStatus.PREPARED)
 _BACK_OFF_SECONDS = (0, 1, 5, 15, 60)
 
@@ -41,9 +42,18 @@ class Found:
 
 
 def reconcile(
-    runtime: Runtime, *, dry_run: bool = False, progress: Callable[[int], object] | None = None
+    runtime: Runtime,
+    *,
+    dry_run: bool = False,
+    quarantined: bool = False,
+    progress: Callable[[int], object] | None = None,
 ) -> list[Found]:
-    """Settles every execution whose lease is dead, one row at a time; a bad row is quarantined, the rest go on."""
+    """Settles every execution whose lease is dead, one row at a time; a bad row is quarantined, the rest go on.
+
+    `quarantined`: tries those again that an earlier look had to put aside.
+    """
+    if quarantined and not dry_run:
+        Execution.objects.filter(status__in=HOLDING).exclude(quarantined="").update(quarantined="")
     found: list[Found] = []
     for ref in _abandoned(runtime, kill=not dry_run):
         if dry_run:
@@ -80,8 +90,12 @@ def _one(ref: str, runtime: Runtime) -> str | None:
     try:
         lease, execution = _take_over(ref, runtime)
         return _settle(lease, execution)
-    except Conflict as lost:
+    except (NotOurs, LeaseLost) as lost:
         log.info("another was first: %s: %s", ref, lost.message)
+        return None
+    except (DatabaseFault, OSError, DeadlinePassed) as error:
+        # The trouble of the moment, not the row's: the next sweep looks again.
+        log.warning("not settled now: %s: %s", ref, type(error).__name__)
         return None
     except Exception as error:
         log.error("quarantined: %s", ref, exc_info=error)
@@ -97,10 +111,10 @@ def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution]:
         execution = Execution.objects.get(pk=ref)
         owner = execution.worker_id
         if execution.status not in HOLDING or (owner != runtime.worker_id and not _dead(owner)):
-            raise Conflict("its worker lives, or it has moved on", execution=ref)
+            raise NotOurs("its worker lives, or it has moved on", execution=ref)
         same = Execution.objects.filter(pk=ref, worker=owner, attempt=execution.attempt)
         if same.update(worker=runtime.worker_id, updated_at=clock.now()) != 1:
-            raise Conflict("the execution moved on without us", execution=ref)
+            raise NotOurs("the execution moved on without us", execution=ref)
         page.add(fact("execution.taken_over", attempt=execution.attempt, worker=str(runtime.worker_id)))
     execution = Execution.objects.select_related("workspace", "caller").get(pk=ref)
     return Lease(ref=ref, attempt=execution.attempt, worker_id=runtime.worker_id), execution
@@ -108,7 +122,7 @@ def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution]:
 
 def _dead(worker_id: UUID | None) -> bool:
     worker = None if worker_id is None else Worker.objects.filter(pk=worker_id).first()
-    return worker is not None and not processes.alive(worker.pid, worker.start_time)
+    return worker is not None and workers.gone(worker)
 
 
 def _settle(lease: Lease, execution: Execution) -> str:
@@ -118,16 +132,16 @@ def _settle(lease: Lease, execution: Execution) -> str:
         if execution.workspace and any(call.effect == Effect.WRITE for call in open_calls):
             until = clock.monotonic() + _LOCK_SECONDS
             held_lock.enter_context(workspace_lock(execution.workspace.name, until))
-        seen = []
-        for call in open_calls:
-            if call.status == CallStatus.PREPARED:
-                seen.append((call, settle.observe(call, execution, catalog.find(call.tool))))
-            elif call.effect == Effect.WRITE:
-                settle.discard(call, execution)
+        prepared = [call for call in open_calls if call.status == CallStatus.PREPARED]
+        seen = [(call, settle.observe(call, execution, catalog.find(call.tool))) for call in prepared]
         failpoints.reach("reconcile.middle")
         with writing(lease.ref) as page:
-            execution = held(page, lease)
-            return _write(page, lease, execution, seen, confirmed)
+            became = _write(page, lease, held(page, lease), seen, confirmed)
+        # Only now: what lies staged is the proof that an effect did not happen, until the record says so.
+        for call in open_calls:
+            if call.effect == Effect.WRITE:
+                settle.discard(call, execution)
+        return became
 
 
 def _kill_guest(lease: Lease) -> bool:

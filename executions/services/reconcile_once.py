@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from executions.services import workers
+from executions.services.heartbeat import Heartbeat
 from executions.services.reconcile import Found, reconcile
 from executions.services.runtime import Runtime
 
@@ -18,15 +19,19 @@ class Reconciled:
     problem: bool
 
 
-def reconcile_once(*, dry_run: bool = False, progress: Callable[[int], object] | None = None) -> Reconciled:
+def reconcile_once(
+    *, dry_run: bool = False, quarantined: bool = False, progress: Callable[[int], object] | None = None
+) -> Reconciled:
     """Settles what dead workers left. It registers as a worker, so that a death in the middle is settled too."""
     runtime = Runtime()
-    if not dry_run:
+    if dry_run:
+        found = reconcile(runtime, dry_run=True, progress=progress)
+    else:
         workers.register(runtime)
-    try:
-        found = reconcile(runtime, dry_run=dry_run, progress=progress)
-    finally:
-        runtime.close()
-        if not dry_run:
+        try:
+            with Heartbeat(runtime):
+                found = reconcile(runtime, quarantined=quarantined, progress=progress)
+        finally:
+            runtime.close()
             workers.stop(runtime.worker_id)
     return Reconciled(found=found, problem=any(one.became in _NEEDS_A_PERSON for one in found))

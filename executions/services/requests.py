@@ -18,11 +18,12 @@ class CallerArtifacts:
     """The caller's own artifacts, as capabilities see them."""
 
     owner: str
+    workspace: str
     scopes: Mapping[str, str]
 
     def get(self, ref: str) -> ArtifactContent:
         """The artifact; raises Missing, or Denied where it is another's or of another scope."""
-        row = artifacts.get_for(self.owner, ref, dict(self.scopes))
+        row = artifacts.get_for(self.owner, ref, dict(self.scopes), workspace=self.workspace)
         return ArtifactContent(
             ref=row.ref,
             kind=row.kind,
@@ -48,5 +49,7 @@ def request_of(call: Call, execution: Execution) -> Request:
         caller_ref=execution.caller_ref,
         workspace=Workspace(name=place.name, root=Path(place.path)) if place else None,
         scopes=scopes(execution),
-        artifacts=CallerArtifacts(owner=execution.caller_ref, scopes=scopes(execution)),
+        artifacts=CallerArtifacts(
+            owner=execution.caller_ref, workspace=place.name if place else "", scopes=scopes(execution)
+        ),
     )

@@ -12,23 +12,22 @@ from approvals.policy import Verdict
 from approvals.states import State
 from executions.models import Call
 from executions.sandbox.guest import Guest
-from executions.sandbox.replay import RecordedTurn, Tape
+from executions.sandbox.replay import SLEEP, RecordedTurn, Tape
 from executions.sandbox.shapes import Complete, Fatal, Settled, StateWrite, Turn
 from executions.services import calls, catalog, history, session_state, turns
 from executions.services.attempt import Attempt, replay_digest
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers
 from executions.services.ending import Ending, Parked, Stopped
+from executions.services.faults import log
 from executions.services.first_start import FirstStart
 from executions.services.journal import Ended
 from executions.services.rejections import reject_decided
-from executions.services.shapes import Fault
 from executions.states import CallStatus
 from forge_project.kernel import clock
 
 POLL_SECONDS = 0.25  # how often decisions are looked for while something else still runs
 LINGER_POLL_SECONDS = 0.05
-_NO_SLEEP = Fault(code="EXECUTOR_UNAVAILABLE", message="sleep is not available yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Script:
     """One attempt's conversation with its guest. `run` returns how it ended; the closing is not its business."""
 
     def __init__(self, attempt: Attempt, guest: Guest, first: FirstStart | None) -> None:
-        self._attempt, self._guest, self._first = attempt, guest, first
+        self._attempt, self.guest, self._first = attempt, guest, first
         self._tape = Tape(replay_digest(attempt.execution))
         self._turn = 0
         self._batch = _Batch((), 0, first.now if first else 0)
@@ -65,12 +64,13 @@ class Script:
         """Replays what is recorded, then goes on live."""
         recorded = [] if self._first else history.recorded_turns(self._attempt.execution)
         if recorded:
-            replayed = history.replay(self._attempt, self._guest, self._tape, recorded, self._hear)
+            replayed = history.replay(self._attempt, self.guest, self._tape, recorded, self._hear)
             if replayed.fault is not None:
-                return replayed.fault
+                return self._stop_reason(replayed.fault)
             self._turn = recorded[-1].number
             self._reopen(replayed.given)
-            if not self._guest.finished and (ended := self._answer()) is not None:
+            self._reopen_sleeps(recorded, replayed.given)
+            if not self.guest.finished and (ended := self._answer()) is not None:
                 return ended
         return self._live()
 
@@ -97,10 +97,10 @@ class Script:
 
     def _live(self) -> Ending:
         while True:
-            frame = self._guest.receive(deadline=self._attempt.deadline, stop=self._attempt.stop)
-            if isinstance(frame, Turn) and self._guest.finished:
+            frame = self.guest.receive(deadline=self._attempt.deadline, stop=self._attempt.stop)
+            if isinstance(frame, Turn) and self.guest.finished:
                 self._last_words(frame)
-                frame = self._guest.receive(deadline=self._attempt.deadline, stop=self._attempt.stop)
+                frame = self.guest.receive(deadline=self._attempt.deadline, stop=self._attempt.stop)
             match frame:
                 case Turn():
                     self._commit(frame)
@@ -140,9 +140,9 @@ class Script:
         said = self._tape.said(turn)
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said)
-        start = self._first.columns(self._attempt, self._guest) if self._first else {}
+        start = self._first.columns(self._attempt, self.guest) if self._first else {}
         if self._first:
-            self._first.note_guest(self._attempt, self._guest)
+            self._first.note_guest(self._attempt, self.guest)
         opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)
         self._first, self._unwritten = None, []
         for one in opened:
@@ -150,7 +150,7 @@ class Script:
                 self._ready.append(history.settled(one.call.n, one.told or {}))
             else:
                 self._dispatch(one.call, one.verdict)
-        self._ready.extend(Settled(n=sleep.n, ok=False, error=_NO_SLEEP.json()) for sleep in turn.sleep)
+        self._ready.extend(history.no_sleep(sleep.n) for sleep in turn.sleep)
 
     def _dispatch(self, call: Call, verdict: Verdict | None = None) -> None:
         capability = catalog.find(call.tool)
@@ -172,6 +172,8 @@ class Script:
         report = Report(n=job.call.n, state="stopped")
         try:
             report = calls.run(job)
+        except Exception as error:  # the database's trouble, or a bug: the attempt breaks off, reconcile looks
+            log.error("call broke off: %s", job.call.call_id, exc_info=error)
         finally:
             self._reports.put(report)
 
@@ -188,6 +190,12 @@ class Script:
                 case CallStatus.SUCCEEDED | CallStatus.FAILED | CallStatus.REJECTED | CallStatus.RESOLVED:
                     self._ready.append(history.told(self._attempt.execution, (call.n,))[0])
 
+    def _reopen_sleeps(self, recorded: list[RecordedTurn], given: frozenset[int]) -> None:
+        """A sleep has no row; one that was asked for and not answered is answered now."""
+        rows = set(Call.objects.filter(execution=self._attempt.execution).values_list("n", flat=True))
+        asked = {call.n for turn in recorded for call in turn.said.calls if call.tool == SLEEP} - rows - given
+        self._ready.extend(history.no_sleep(n) for n in sorted(asked))
+
     def _redispatch(self, call: Call) -> None:
         turns.prepare_again(self._attempt.guard, call)
         self._dispatch(call)
@@ -198,7 +206,7 @@ class Script:
             return ended
         batch = list(self._ready)
         now = clock.millis(clock.now())
-        delivered = self._guest.settle(batch, grant=len(batch), now=now)
+        delivered = self.guest.settle(batch, grant=len(batch), now=now)
         for _ in delivered.numbers:
             self._ready.popleft()
         self._batch = _Batch(delivered.numbers, delivered.grant, now)
@@ -243,6 +251,7 @@ class Script:
                 self._waiting[report.n] = call
             case "unknown":
                 self._unknown = True
+                self._attempt.ended.set()  # nothing more begins beside what nobody knows
             case "stopped":
                 self._stopped = True
 

@@ -15,8 +15,13 @@ Snapshot = dict[str, list[Any]]  # key -> [version, present, value], as it is se
 
 def snapshot(execution: Execution) -> Snapshot:
     """Every key of the caller's session as it is now; a deleted key keeps its version."""
-    rows = SessionValue.objects.filter(caller=execution.caller_id, session_id=execution.session_id)
+    rows = SessionValue.objects.filter(**_session(execution))
     return {row.key: [row.version, *_opened(row)] for row in rows}
+
+
+def _session(execution: Execution) -> dict[str, Any]:
+    place = execution.workspace.name if execution.workspace else ""
+    return {"caller_id": execution.caller_id, "workspace": place, "session_id": execution.session_id}
 
 
 def _opened(row: SessionValue) -> tuple[bool, Any]:
@@ -34,7 +39,7 @@ def commit(execution: Execution, taken: Snapshot, writes: Iterable[StateWrite]) 
     for key, write in sorted(last.items()):
         version = taken[key][0] if key in taken else 0
         value = None if write.deleted else sealed.seal(write.value)
-        mine = {"caller_id": execution.caller_id, "session_id": execution.session_id, "key": key}
+        mine = _session(execution) | {"key": key}
         if not (_replace(mine, version, value) if version else _insert(mine, value)):
             raise StateChanged("another execution changed this state key", key=key)
 

@@ -1,6 +1,6 @@
 """Settles a dispatched call whose outcome was lost: looks at the world, writes the recovery bundle."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from executions.capabilities.base import Applied, Capability, NotApplied, Recovery, Settled, Unknown
@@ -25,10 +25,13 @@ class Observed:
     retry: bool = False
 
 
+UNREAD = Observed(settled=NotApplied(), observation="matches_prior_state", retry=True)
+
+
 def observe(call: Call, execution: Execution, capability: Capability | None) -> Observed:
     """Looks, by the recovery mode the call was dispatched with; outside any transaction; changes no record."""
     if call.effect in journal.QUIET:
-        return Observed(settled=NotApplied(), observation="matches_prior_state", retry=True)
+        return UNREAD if not call.approval_ref else replace(UNREAD, retry=False)  # an approval is used once
     match call.recovery_mode:
         case Recovery.REPLAY_SAFE | Recovery.IDEMPOTENT:
             # An approved call is never dispatched again by itself; the target's key makes the agent's repeat safe.
@@ -55,12 +58,13 @@ def _look(call: Call, execution: Execution, capability: Capability) -> Observed:
 
 
 def discard(call: Call, execution: Execution) -> None:
-    """Lets the capability remove what it had prepared for a call that never began."""
+    """Lets the capability remove what it had prepared for a call that was not applied, once the record says so."""
     capability = catalog.find(call.tool)
-    if capability is None:
-        return
+    if capability is None or call.side_effect in (SideEffect.UNKNOWN, SideEffect.APPLIED):
+        return  # nothing is staged any more, or what is staged is evidence
+    seen = None if call.sealed_precondition is None else sealed.unseal(call.sealed_precondition)
     try:
-        capability.discard(request_of(call, execution))
+        capability.discard(request_of(call, execution), seen)
     except Exception as error:  # a left-over stage is no reason to leave an execution open
         log.warning("nothing discarded: %s: %s", call.call_id, type(error).__name__)
 

@@ -97,9 +97,10 @@ def _linger(attempt: Attempt, call: Call) -> bool:
     """Waits a moment for the decision; True if it came."""
     until = clock.monotonic() + settings.FORGE_LINGER_MS / 1000
     while clock.monotonic() < until:
-        if attempt.stop() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
+        if attempt.cancelled() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
             return True
-        attempt.runtime.draining.wait(LINGER_POLL_SECONDS)
+        if attempt.runtime.draining.wait(LINGER_POLL_SECONDS):
+            return False  # this worker goes: parked, it waits without one
     return False
 
 

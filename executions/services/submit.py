@@ -160,7 +160,7 @@ def _row(
         correlation_id=asked.ids.get("correlation_id", ""),
         **ids,
         scope=asked.scope,
-        purpose=asked.purpose,
+        purpose=sealed.said(ref, asked.purpose)[:500],
         interruption=asked.interruption,
         timeout_ms=asked.timeout_ms,
         limits=asdict(asked.limits),

@@ -5,13 +5,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error as DatabaseFault
 
 from executions.sandbox.zygotes import Zygotes
 from executions.services import workers
 from executions.services.advance import advance
 from executions.services.claim import claim_next
 from executions.services.expire import expire_due
+from executions.services.heartbeat import Heartbeat
 from executions.services.reconcile import reconcile
 from executions.services.runtime import Runtime, release_connections
 from executions.transitions import Lease
@@ -34,12 +35,12 @@ class WorkerProcess:
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._reconcile_wanted = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._housekeep, name="forge-housekeeping"),
-            threading.Thread(target=self._serve, name="forge-claims"),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._heart = Heartbeat(self.runtime)
+        self._heart.start()
+        self._claims = threading.Thread(target=self._serve, name="forge-claims")
+        self._housekeeping = threading.Thread(target=self._housekeep, name="forge-housekeeping")
+        self._claims.start()
+        self._housekeeping.start()
 
     def look(self) -> None:
         """A hint: there may be work."""
@@ -53,11 +54,12 @@ class WorkerProcess:
         """Stops claiming, ends or gives back what runs, releases everything."""
         self.runtime.draining.set()
         self._wake.set()
+        self._claims.join()  # what it has claimed is handed over before the pool is closed
         self._attempts.shutdown(wait=True)
         self._stopped.set()
-        for thread in self._threads:
-            thread.join()
+        self._housekeeping.join()
         self.runtime.close()
+        self._heart.stop()
         workers.stop(self.runtime.worker_id)
 
     def _serve(self) -> None:
@@ -67,8 +69,10 @@ class WorkerProcess:
             self._wake.clear()
             try:
                 self._claim_all()
-            except DatabaseError as error:
+            except DatabaseFault as error:
                 log.warning("claiming failed, will be tried again: %s", type(error).__name__)
+            except Exception as error:
+                log.error("claiming failed, will be tried again", exc_info=error)
             finally:
                 release_connections()
 
@@ -92,11 +96,10 @@ class WorkerProcess:
             self._wake.set()
 
     def _housekeep(self) -> None:
-        """Heartbeat first and always: everything else may be late."""
+        """What may be late: settling what dead workers left, and ending what nobody answered."""
         reconciled_at = 0.0
         while not self._stopped.wait(TICK_SECONDS):
             try:
-                workers.beat(self.runtime)
                 due = clock.monotonic() - reconciled_at >= settings.FORGE_SWEEP_SECONDS
                 if due or self._reconcile_wanted.is_set():
                     self._reconcile_wanted.clear()
@@ -104,7 +107,7 @@ class WorkerProcess:
                     if reconcile(self.runtime):
                         self._wake.set()
                     expire_due()
-            except DatabaseError as error:
+            except DatabaseFault as error:
                 log.warning("housekeeping failed, will be tried again: %s", type(error).__name__)
             except Exception as error:
                 log.error("housekeeping failed, will be tried again", exc_info=error)

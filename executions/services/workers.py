@@ -43,11 +43,17 @@ def stop(worker_id: UUID) -> None:
     Worker.objects.filter(pk=worker_id).update(stopped_at=Now(), heartbeat=Now())
 
 
+def gone(worker: Worker) -> bool:
+    """Whether that exact process of this very boot and namespace is no more; elsewhere nobody can tell from here."""
+    here = (worker.boot_id, worker.pid_namespace) == (processes.boot_id(), processes.pid_namespace())
+    return here and not processes.alive(worker.pid, worker.start_time)
+
+
 def liveness(worker: Worker, *, kill: bool) -> Liveness:
     """Whether that exact process is gone (`kill`: a stale living one is ended first); elsewhere is not ours to say."""
     if (worker.boot_id, worker.pid_namespace) != (processes.boot_id(), processes.pid_namespace()):
         return "elsewhere"
-    if not processes.alive(worker.pid, worker.start_time):
+    if gone(worker):
         return "dead"
     if not _stale(worker):
         return "alive"

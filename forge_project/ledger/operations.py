@@ -130,9 +130,12 @@ def recover(page: Page, tool: Tool, seen: Recovery) -> None:
         raise OperationConflict("this disposition and outcome don't go together", scan="outcome_required")
     row = _operation(tool)
     to = _SETTLED_AS[seen.disposition]
-    again = row.state == OperationState.RECOVERY_PARKED != to  # a parked one that was observed once more
+    # A parked one that was observed once more, or a read that was to be asked again and will not be.
+    again = row.state != to and row.state in (OperationState.RECOVERY_PARKED, OperationState.RETRIED)
+    if row.state == OperationState.RETRIED and to not in (OperationState.RETRIED, OperationState.RECOVERY_NOT_APPLIED):
+        raise OperationConflict("what is to be asked again is asked or given up", scan="reconcile_decision_conflict")
     if row.state != to:
-        _move(tool, row, to, only=OperationState.RECOVERY_PARKED if again else OperationState.PREPARED)
+        _move(tool, row, to, only=OperationState(row.state) if again else OperationState.PREPARED)
     suffix = "_again" if again else ""
     ids = [f"{tool.operation_id}_call", f"{tool.operation_id}_dispatch_{row.attempt}"]
     ids.append(f"{tool.operation_id}_reconcile_{seen.attempt}{suffix}")

@@ -1,4 +1,4 @@
-"""`manage.py reconcile [--dry-run] [--json]`: settles what dead workers left; exit 1 if something needs a person."""
+"""`manage.py reconcile [--dry-run] [--quarantined] [--json]`: settles what dead workers left; exit 1: see to it."""
 
 import json
 import sys
@@ -16,11 +16,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="only say what would be settled")
+        parser.add_argument("--quarantined", action="store_true", help="try those again that were put aside")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with tqdm(unit="execution", disable=None, file=sys.stderr, leave=False) as bar:
-            done = reconcile_once(dry_run=options["dry_run"], progress=bar.update)
+            again = options["quarantined"]
+            done = reconcile_once(dry_run=options["dry_run"], quarantined=again, progress=bar.update)
         if options["json"]:
             self.stdout.write(json.dumps({"found": [asdict(one) for one in done.found], "problem": done.problem}))
         else:

@@ -32,7 +32,7 @@ def test_create_makes_an_account_without_a_password(db):
     [
         ("helper", "nobody", 2, "no such person: nobody"),
         ("helper", "robo", 2, "robo is an agent, not a person"),
-        ("a b", "owen", 2, "Enter a valid username"),
+        ("a b", "owen", 2, "visible ASCII"),
         ("owen", "owen", 1, "there is an account owen already"),
     ],
 )
