@@ -481,7 +481,7 @@ def test_a_bug_in_a_pool_thread_is_logged(caller, workspace, runtime, monkeypatc
 
 
 def test_the_cpu_time_of_all_attempts_counts_together(caller, workspace, runtime, approver):
-    spin = "const t = 4e6; let x = 0; for (let i = 0; i < t; i++) x += i;"
+    spin = "{ let x = 0; for (let i = 0; i < 4e6; i++) x += i }"
     source = f"{spin} await tools.call('file.write', {{path: 'a', content: 'x'}}); {spin} return 1"
     sent = send(caller, source=source, workspace="ws")
     run_all(runtime)
