@@ -41,6 +41,7 @@ class Guest:
         self._settled = False  # whether the guest may send a turn
         self._ended: Complete | Fatal | None = None
         self._live_from_ms: int | None = 0
+        self._cpu_left_ms: int | None = None
         self._asked_at = time.monotonic()
         self._killed = False
         self._signalling = threading.Lock()  # a pidfd closed by one thread must not be another's next file
@@ -82,9 +83,10 @@ class Guest:
         self._send(data)
         return delivered
 
-    def go_live(self) -> None:
-        """Replay is over: CPU time counts from here."""
+    def go_live(self, cpu_left_ms: int | None = None) -> None:
+        """Replay is over: CPU time counts from here, up to `cpu_left_ms` where earlier attempts used some of it."""
         self._live_from_ms = self._cpu_ms()
+        self._cpu_left_ms = cpu_left_ms
 
     @property
     def live_cpu_ms(self) -> int:
@@ -141,10 +143,8 @@ class Guest:
             self._asked_at = now
             if stop is not None and stop():
                 return "cancel"
-            if (
-                self._live_from_ms is not None
-                and self._cpu_ms() - self._live_from_ms > self._limits.cpu_ms + _CPU_SLACK_MS
-            ):
+            left = self._limits.cpu_ms if self._cpu_left_ms is None else self._cpu_left_ms
+            if self._live_from_ms is not None and self._cpu_ms() - self._live_from_ms > left + _CPU_SLACK_MS:
                 return "cpu"
         return None
 

@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from django.conf import settings
 
 from executions.models import Execution
-from executions.sandbox.limits import RANGES, Limits
+from executions.sandbox.limits import Limits
 from executions.services.guard import Guard
 from executions.services.runtime import Runtime
 from executions.transitions import Lease
@@ -37,9 +37,8 @@ class Attempt:
 
     @property
     def limits(self) -> Limits:
-        """The execution's limits; of its CPU time, what earlier attempts left."""
-        limits = Limits(**self.execution.limits)
-        return replace(limits, cpu_ms=max(limits.cpu_ms - self.execution.cpu_ms, RANGES["cpu_ms"][0]))
+        """The execution's limits."""
+        return Limits(**self.execution.limits)
 
     @property
     def deadline(self) -> float:

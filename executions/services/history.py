@@ -72,7 +72,7 @@ def replay(
                 difference = ended_early(turn, frame)
         if difference is not None:
             return Replayed(fault=_diverged(turn.number, difference))
-    guest.go_live()
+    guest.go_live(max(0, attempt.limits.cpu_ms - attempt.execution.cpu_ms))
     return Replayed(given=frozenset(given))
 
 

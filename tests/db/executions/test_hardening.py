@@ -490,4 +490,19 @@ def test_the_cpu_time_of_all_attempts_counts_together(caller, workspace, runtime
     answer(Approval.objects.get(), approver)
     run_all(runtime)
     assert row(sent).cpu_ms > before
+    assert end(sent) == ("succeeded", "")
     assert row(sent).attempts.filter(guest_pid=None).count() == 0
+
+
+def test_attempts_share_one_cpu_limit_and_replay_has_its_own(caller, workspace, runtime, approver):
+    """Parked with most of its CPU time used: replaying that part is free, going on is not."""
+    spin = "{ const end = input.loops; let x = 0; for (let i = 0; i < end; i++) x += i }"
+    source = f"{spin} await tools.call('file.write', {{path: 'a', content: 'x'}}); for (;;);"
+    sent = send(caller, source=source, input={"loops": 4_000_000}, limits={"cpu_ms": 1500}, workspace="ws")
+    run_all(runtime)
+    used = row(sent).cpu_ms
+    assert end(sent) == ("waiting_approval", "")
+    answer(Approval.objects.get(), approver)
+    run_all(runtime)
+    assert end(sent) == ("failed", "CPU_LIMIT")
+    assert used + 200 < row(sent).cpu_ms < 1500 + 600
