@@ -7,8 +7,7 @@ import pytest
 from approvals.models import Approval
 from forge_project.ledger.models import Event
 from tests.db.commands import run
-from tests.db.executions import run_all, send
-from tests.db.executions.test_script import answer
+from tests.db.executions import answer, run_all, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "ghp_0123456789abcdefghijklmnopqrstuvwxyzA"

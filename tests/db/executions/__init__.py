@@ -1,10 +1,12 @@
 """The machine on a real database, driven in this process: no broker, no worker process."""
 
+from approvals.services.decide import Decide, decide
 from executions.services import workers
 from executions.services.advance import advance
 from executions.services.claim import claim_next
 from executions.services.submission import parse
 from executions.services.submit import submit
+from forge_project.kernel import clock
 
 
 def send(caller, key="k1", **body):
@@ -27,3 +29,18 @@ def run_one(runtime):
 def run_all(runtime):
     while run_one(runtime):
         pass
+
+
+def answer(approval, approver, decision="approve", reason="no"):
+    return decide(
+        Decide(
+            approval_ref=approval.ref,
+            actor=approver,
+            decision=decision,
+            reason=reason,
+            version=approval.version,
+            fingerprint=approval.fingerprint,
+            authenticated_at=clock.now(),
+            method="session",
+        )
+    )

@@ -8,8 +8,7 @@ from executions.models import Call, Execution, WorkspaceAccess
 from executions.services.asking import MAX_ASKED
 from executions.services.sealed import seal
 from executions.states import Access
-from tests.db.executions import run_all, send
-from tests.db.executions.test_script import answer
+from tests.db.executions import answer, run_all, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

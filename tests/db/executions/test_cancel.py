@@ -10,8 +10,7 @@ from executions.services.cancel import Cancel, cancel
 from executions.services.reconcile import reconcile
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Conflict, Invalid
-from tests.db.executions import run_all, run_one, send
-from tests.db.executions.test_script import answer
+from tests.db.executions import answer, run_all, run_one, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

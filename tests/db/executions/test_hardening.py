@@ -24,8 +24,7 @@ from executions.services.script import Script
 from executions.services.sealed import unseal
 from forge_project.kernel import clock, failpoints
 from forge_project.ledger.models import Event
-from tests.db.executions import run_all, run_one, send
-from tests.db.executions.test_script import answer
+from tests.db.executions import answer, run_all, run_one, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 READ = "return (await tools.call('file.read', {path: 'a'})).content"

@@ -27,8 +27,7 @@ from forge_project.kernel.errors import Conflict, ForgeError
 from forge_project.ledger import selectors
 from forge_project.ledger.verify import verify
 from forge_project.ledger.writing import writing
-from tests.db.executions import run_all, send
-from tests.db.executions.test_script import answer
+from tests.db.executions import answer, run_all, send
 from tests.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)

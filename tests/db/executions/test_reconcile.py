@@ -8,8 +8,7 @@ from executions.services.reconcile import reconcile
 from executions.services.sealed import unseal
 from forge_project.kernel import failpoints
 from forge_project.ledger.models import Operation
-from tests.db.executions import run_all, run_one, send
-from tests.db.executions.test_script import answer
+from tests.db.executions import answer, run_all, run_one, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 POINTS = [

@@ -3,11 +3,9 @@
 import pytest
 
 from approvals.models import Approval
-from approvals.services.decide import Decide, decide
 from executions.models import Call, Execution, Output, SessionValue
 from executions.services.sealed import unseal
-from forge_project.kernel import clock
-from tests.db.executions import run_all, send
+from tests.db.executions import answer, run_all, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -15,21 +13,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def _no_linger(settings):
     settings.FORGE_LINGER_MS = 0
-
-
-def answer(approval, approver, decision="approve", reason="no"):
-    return decide(
-        Decide(
-            approval_ref=approval.ref,
-            actor=approver,
-            decision=decision,
-            reason=reason,
-            version=approval.version,
-            fingerprint=approval.fingerprint,
-            authenticated_at=clock.now(),
-            method="session",
-        )
-    )
 
 
 def result(ref):

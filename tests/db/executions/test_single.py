@@ -1,36 +1,18 @@
 """A capability request, from submission to its end, without a guest."""
 
 import pytest
-from django.utils import timezone
 
 from approvals.models import Approval
-from approvals.services.decide import Decide, decide
 from executions.models import Execution
 from executions.services.sealed import unseal
 from forge_project.ledger import selectors
-from tests.db.executions import run_all, send
+from tests.db.executions import answer, run_all, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def kinds(execution):
     return [event.kind for event in selectors.events(execution.ref)]
-
-
-def answer(approver, decision="approve", reason="no"):
-    approval = Approval.objects.get(state="pending")
-    return decide(
-        Decide(
-            approval_ref=approval.ref,
-            actor=approver,
-            decision=decision,
-            reason=reason,
-            version=approval.version,
-            fingerprint=approval.fingerprint,
-            authenticated_at=timezone.now(),
-            method="session",
-        )
-    )
 
 
 def test_a_read_runs_and_is_journaled(caller, workspace, folder, runtime):
@@ -58,7 +40,7 @@ def test_a_write_waits_for_a_person_and_is_applied_once(caller, workspace, folde
     parked = Execution.objects.get(pk=sent.ref)
     assert (parked.status, parked.worker) == ("waiting_approval", None)
     assert not (folder / "a.txt").exists()
-    answer(approver)
+    answer(Approval.objects.get(), approver)
     run_all(runtime)
     done = Execution.objects.get(pk=sent.ref)
     assert (done.status, done.side_effect, done.attempt, done.decision_path) == ("succeeded", "applied", 2, "human")
@@ -70,7 +52,7 @@ def test_a_write_waits_for_a_person_and_is_applied_once(caller, workspace, folde
 def test_a_denial_goes_back_to_the_agent_with_its_reason(caller, workspace, folder, runtime, approver):
     sent = send(caller, capability="file.write", input={"path": "a.txt", "content": "new"}, workspace="ws")
     run_all(runtime)
-    answer(approver, "deny", "not on a Friday")
+    answer(Approval.objects.get(), approver, "deny", "not on a Friday")
     run_all(runtime)
     done = Execution.objects.get(pk=sent.ref)
     assert (done.status, done.error_code, done.side_effect) == ("failed", "APPROVAL_DENIED", "not_applied")
