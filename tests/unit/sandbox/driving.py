@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from executions.sandbox import Asked, Complete, Fatal, Guest, Limits, Settled, Start, Turn, Zygote
+from executions.sandbox import Asked, Complete, Fatal, Guest, Limits, Settled, Start, Turn, Zygote, engine
 
+ENGINE = engine.check().name
+OLD = ENGINE == "quickjs"  # 1.19.4, an engine of 2021
 NOW = 1_700_000_000_000
 Tool = Callable[[Asked], Settled]
 

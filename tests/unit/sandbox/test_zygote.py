@@ -13,7 +13,7 @@ from executions.sandbox import Complete, Zygote, Zygotes, zygotes
 from executions.sandbox import zygote as zygote_module
 from executions.sandbox.inside import seccomp
 from forge_project.kernel.errors import NotReady
-from tests.unit.sandbox.driving import run, start
+from tests.unit.sandbox.driving import ENGINE, run, start
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def keeper():
 
 def test_it_says_what_it_is(zygote):
     assert (zygote.isolation, zygote.selection_reason != "") in {("seccomp+ns", False), ("seccomp", True)}
-    assert zygote.engine.name == "quickjs-ng"
+    assert zygote.engine.name == ENGINE
     assert zygote.alive()
 
 

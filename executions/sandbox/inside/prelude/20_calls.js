@@ -101,10 +101,10 @@ function buildTools(names) {
     const leaf = path.pop();
     let at = tools;
     for (const step of path) {
-      if (!O.hasOwn(at, step)) { at[step] = O.create(null); nodes.push(at[step]); }
+      if (!hasOwn(at, step)) { at[step] = O.create(null); nodes.push(at[step]); }
       at = at[step];
     }
-    const branch = O.hasOwn(at, leaf) ? at[leaf] : {};
+    const branch = hasOwn(at, leaf) ? at[leaf] : {};
     const use = (input, options) => call(name, input, options);
     at[leaf] = O.assign(use, branch);
     nodes.push(use);

@@ -22,16 +22,21 @@ function failWith(error) {
 // both, and one that closes only the function leaves a function that does not read as written.
 const PAD = "\n".repeat(FIRST_LINE - 3);
 const OPENING = "async function __script__(){\n";
-function compile(source) {
-  const lines = source.split("\n").length; // at start only: nothing of the guest has run yet
-  const faultLine = lines + 2;
+function fault(source) { // what the parser says of it; never runs
   try {
     RealFunction(PAD + "return;try{" + OPENING + source + "\n}}finally{}\n@");
   } catch (error) {
-    if (!engineSays(error, SyntaxError, "")) return failWith(error), undefined;
-    const line = lineOf(error);
-    if (line !== faultLine) return fail("SCRIPT_SYNTAX", describe(error), line < lines ? line : lines), undefined;
+    return error;
   }
+  return undefined;
+}
+function compile(given) {
+  const lines = given.split("\n").length; // at start only: nothing of the guest has run yet
+  const source = OLD ? mended(given) : given, faultLine = lines + 2;
+  const stop = fault(source);
+  if (!engineSays(stop, SyntaxError, "")) return failWith(stop), undefined;
+  const line = lineOf(stop);
+  if (line !== faultLine) return fail("SCRIPT_SYNTAX", describe(stop), line < lines ? line : lines), undefined;
   try {
     const script = RealFunction(PAD + "return __script__;" + OPENING + source + "\n}")();
     if (apply(sourceOf, script, []) === OPENING + source + "\n}") return script;
@@ -42,6 +47,25 @@ function compile(source) {
     fail("SCRIPT_SYNTAX", describe(error), line < lines ? line : lines);
   }
   return undefined;
+}
+
+// quickjs 1.19.4 takes `await` for the rest of a function declared right before it: where its parser stops at such an
+// `await`, the closing brace before gets a semicolon.
+function mended(source) {
+  const lines = source.split("\n");
+  for (let tries = 0; tries < lines.length; tries++) {
+    const line = lineOf(fault(lines.join("\n"))), stopped = lines[line - 1];
+    if (stopped === undefined) break;
+    if (/\}[ \t]*await\b/.test(stopped)) {
+      lines[line - 1] = stopped.replace(/\}[ \t]*(?=await\b)/g, "}; ");
+      continue;
+    }
+    let at = line - 2;
+    while (at >= 0 && /^\s*(\/\/.*)?$/.test(lines[at])) at--;
+    if (at < 0 || !/^\s*await\b/.test(stopped) || !/\}\s*$/.test(lines[at])) break;
+    lines[at] += ";";
+  }
+  return lines.join("\n");
 }
 
 function finish(value) {
@@ -110,7 +134,7 @@ function turn() {
   FRAME[1] = callParts;
   FRAME[3] = sleepParts;
   if (ending === null && inFlight() === 0 && !isWaiting()) {
-    fail("UNRESOLVABLE_PROMISE", "the script waits for a promise that nothing can settle", 0, nullFloats ? "N" : "F");
+    fail("UNRESOLVABLE_PROMISE", "the script waits for a promise that nothing can settle", 0, nullFloats || OLD ? "N" : "F");
   }
   if (ending === null) return joined(FRAME, ""); // flat: the binding can't take a string that is still a rope
   return said + callParts.length + sleepParts.length === 0 ? "!" : joined(setProto(["!", joined(FRAME, "")], null), "");
