@@ -13,8 +13,8 @@ from approvals.states import State
 from executions.models import Call
 from executions.sandbox.guest import Guest
 from executions.sandbox.replay import RecordedTurn, Tape
-from executions.sandbox.shapes import Complete, Fatal, Settled, StateWrite, Turn
-from executions.services import calls, catalog, history, session_state, turns
+from executions.sandbox.shapes import Answer, Complete, Fatal, Lookup, Settled, StateWrite, Turn
+from executions.services import calls, catalog, history, lookups, session_state, turns
 from executions.services.attempt import Attempt, replay_digest
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers
@@ -38,6 +38,7 @@ class _Batch:
     given: tuple[int, ...]
     grant: int
     now: int
+    catalog: tuple[Answer, ...] = ()
 
 
 class Script:
@@ -51,6 +52,7 @@ class Script:
         self._running: dict[int, Call] = {}
         self._waiting: dict[int, Call] = {}
         self._ready: deque[Settled] = deque()
+        self._lookups: tuple[Lookup, ...] = ()
         self._unwritten: list[tuple[Call, Ended]] = []
         self._reports: SimpleQueue[Report] = SimpleQueue()
         self._unknown = self._stopped = False
@@ -128,18 +130,19 @@ class Script:
         return frame
 
     def _nothing_due(self) -> bool:
-        return not (self._running or self._waiting or self._ready)
+        return not (self._running or self._waiting or self._ready or self._lookups)
 
     def _hear(self, turn: Turn) -> None:
-        """State is an overlay over the whole script, replayed turns included."""
+        """State is an overlay over the whole script, replayed turns included; lookups are answered by the next settle."""
         self._writes += turn.state
+        self._lookups = turn.catalog
 
     def _commit(self, turn: Turn) -> None:
         self._hear(turn)
         self._turn += 1
         said = self._tape.said(turn)
         batch = self._batch
-        recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said)
+        recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
         start = self._first.columns(self._attempt, self._guest) if self._first else {}
         if self._first:
             self._first.note_guest(self._attempt, self._guest)
@@ -198,16 +201,17 @@ class Script:
             return ended
         batch = list(self._ready)
         now = clock.millis(clock.now())
-        delivered = self._guest.settle(batch, grant=len(batch), now=now)
+        answers, self._lookups = lookups.answers(self._attempt.execution, self._lookups), ()
+        delivered = self._guest.settle(batch, grant=len(batch), now=now, catalog=answers)
         for _ in delivered.numbers:
             self._ready.popleft()
-        self._batch = _Batch(delivered.numbers, delivered.grant, now)
+        self._batch = _Batch(delivered.numbers, delivered.grant, now, answers)
         return None
 
     def _wait(self) -> Ending | None:
         idle_since: float | None = None
         self._collect(0)
-        while not self._ready:
+        while not (self._ready or self._lookups):
             if self._unknown or self._stopped:
                 return Stopped()
             if self._attempt.stop():

@@ -115,25 +115,27 @@ function settle(text) {
   setClock(given.now);
   if (isSafe(given.grant) && given.grant >= 0) credit += given.grant;
   for (let i = 0; i < given.results.length; i++) settleOne(given.results[i]);
+  for (let i = 0; i < given.catalog.length; i++) answerOne(given.catalog[i]);
 }
 
 // The next frame's payload; once the script has ended "!" and, if there is something left to say, its last payload.
 // Output, log and state always fit together; calls that don't wait for the next frame.
-const FRAME = setProto(['{"calls":[', "", '],"sleep":[', "", '],"catalog":[],"output":[', "", '],"log":[', "",
+const FRAME = setProto(['{"calls":[', "", '],"sleep":[', "", '],"catalog":[', "", '],"output":[', "", '],"log":[', "",
   '],"progress":[', "", '],"state":[', "", "]}"], null);
 function turn() {
   tellFloating();
   let said = 8 * lastProgress.length;
-  FRAME[5] = FRAME[7] = "";
-  if (outputs.length > 0) { said += bytesOf(FRAME[5] = joined(outputs, ",")); outputs = list(); }
-  if (logs.length > 0) { said += bytesOf(FRAME[7] = joined(logs, ",")); logs = list(); }
-  FRAME[9] = lastProgress;
+  FRAME[5] = FRAME[7] = FRAME[9] = "";
+  if (lookups.length > 0) { said += bytesOf(FRAME[5] = joined(lookups, ",")); lookups = list(); }
+  if (outputs.length > 0) { said += bytesOf(FRAME[7] = joined(outputs, ",")); outputs = list(); }
+  if (logs.length > 0) { said += bytesOf(FRAME[9] = joined(logs, ",")); logs = list(); }
+  FRAME[11] = lastProgress;
   lastProgress = "";
-  said += bytesOf(FRAME[11] = takeState());
+  said += bytesOf(FRAME[13] = takeState());
   sendCalls(FRAME_ROOM - said);
   FRAME[1] = callParts;
   FRAME[3] = sleepParts;
-  if (ending === null && inFlight() === 0 && !isWaiting()) {
+  if (ending === null && inFlight() === 0 && !isWaiting() && sizeOf(lookedUp) === 0) {
     fail("UNRESOLVABLE_PROMISE", "the script waits for a promise that nothing can settle", 0, nullFloats || OLD ? "N" : "F");
   }
   if (ending === null) return joined(FRAME, ""); // flat: the binding can't take a string that is still a rope
