@@ -34,12 +34,12 @@ class FirstStart:
             "selection_reason": zygote.selection_reason,
         }
 
-    @staticmethod
-    def note_guest(attempt: Attempt, guest: Guest) -> None:
-        """Which process the guest is: the reconciler makes sure of its end."""
-        AttemptRow.objects.filter(execution=attempt.lease.ref, number=attempt.lease.attempt).update(
-            guest_pid=guest.pid, guest_start_time=start_time(guest.pid)
-        )
+
+def note_guest(attempt: Attempt, guest: Guest) -> None:
+    """Which process the guest is: the reconciler makes sure of its end."""
+    AttemptRow.objects.filter(execution=attempt.lease.ref, number=attempt.lease.attempt).update(
+        guest_pid=guest.pid, guest_start_time=start_time(guest.pid)
+    )
 
 
 def make(execution: Execution) -> FirstStart:

@@ -19,7 +19,7 @@ from executions.services.attempt import Attempt, replay_digest
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers
 from executions.services.ending import Ending, Parked, Stopped
-from executions.services.first_start import FirstStart
+from executions.services.first_start import FirstStart, note_guest
 from executions.services.journal import Ended
 from executions.services.rejections import reject_decided
 from executions.services.shapes import Fault
@@ -55,7 +55,7 @@ class Script:
         self._lookups: tuple[Lookup, ...] = ()
         self._unwritten: list[tuple[Call, Ended]] = []
         self._reports: SimpleQueue[Report] = SimpleQueue()
-        self._unknown = self._stopped = False
+        self._unknown = self._stopped = self._noted = False
         self._last_turn: Turn | None = None  # the final one, written by the closing transaction
         self._writes: list[StateWrite] = []
 
@@ -133,7 +133,7 @@ class Script:
         return not (self._running or self._waiting or self._ready or self._lookups)
 
     def _hear(self, turn: Turn) -> None:
-        """State is an overlay over the whole script, replayed turns included; lookups are answered by the next settle."""
+        """State is an overlay over the whole script, replayed turns included; the next settle answers lookups."""
         self._writes += turn.state
         self._lookups = turn.catalog
 
@@ -144,8 +144,9 @@ class Script:
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
         start = self._first.columns(self._attempt, self._guest) if self._first else {}
-        if self._first:
-            self._first.note_guest(self._attempt, self._guest)
+        if not self._noted:
+            note_guest(self._attempt, self._guest)
+            self._noted = True
         opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)
         self._first, self._unwritten = None, []
         for one in opened:

@@ -199,14 +199,18 @@ def test_the_catalog_is_replayed_as_it_was(caller, workspace, runtime, approver)
     assert found[0] == "file.write"
     assert {"name", "summary", "effect", "input_schema"} == one.keys()
     assert (one["effect"], none, hidden) == ("write", "TOOL_NOT_FOUND", "TOOL_NOT_FOUND")
-    assert Execution.objects.get(pk=sent.ref).attempt == 2
+    done = Execution.objects.get(pk=sent.ref)
+    assert (done.attempt, done.isolation) == (2, runtime.isolation)
+    attempts = done.attempts.order_by("number")
+    assert [(one.isolation, one.guest_pid is None) for one in attempts] == [(runtime.isolation, False)] * 2
 
 
 def test_tools_the_caller_may_not_use_are_not_there(caller, workspace, runtime, approver):
     save_rule(SaveRule(name="no-write", priority=1, capability="file.w*", decision="DENY", author=approver))
     sent = send(
         caller,
-        source="return [typeof tools.file.read, typeof tools.file.write, typeof tools.artifact.patchProposal.materialize]",
+        source="const {file, artifact} = tools;"
+        "return [file.read, file.write, artifact.patchProposal.materialize].map((t) => typeof t)",
         workspace="ws",
     )
     run_all(runtime)

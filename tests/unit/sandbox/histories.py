@@ -146,7 +146,7 @@ def script(seed):
                     f"if (Math.random() < 0.3) throw new Error('step {k} at ' + Date.now());",
                     f"tools.call('fail', {k});",
                     f"out.push((await catalog.search('file', {{limit: 1 + {k} % 3}})).map((c) => c.name));",
-                    f"out.push(await Promise.allSettled([catalog.describe('file.read'), catalog.describe('x'), {call}]));",
+                    f"out.push(await Promise.allSettled(['file.read', 'x'].map(catalog.describe).concat({call})));",
                 ]
             )
         )
