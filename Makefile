@@ -5,7 +5,14 @@ ENGINE ?= quickjs-ng
 BIN     = $(VENV)/bin
 CHAOS_BAR ?= 15
 
-.PHONY: setup setup-dev demo serve test check bench chaos clean
+.PHONY: setup setup-dev demo serve test test-quickjs check bench chaos clean
+
+# ENGINE=quickjs: the original engine takes the place of its drop-in.
+define engine
+@if [ "$(ENGINE)" = quickjs ]; then \
+	$(BIN)/python -m pip uninstall -q -y quickjs-ng quickjs 2>/dev/null; \
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-quickjs.txt; fi
+endef
 
 setup: $(VENV)/.installed
 $(VENV)/.installed: requirements.txt requirements-quickjs.txt
@@ -13,14 +20,13 @@ $(VENV)/.installed: requirements.txt requirements-quickjs.txt
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@echo "forge: installing into $(VENV)"
 	@$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt
-	@if [ "$(ENGINE)" = quickjs ]; then \
-		$(BIN)/python -m pip uninstall -q -y quickjs-ng && \
-		$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-quickjs.txt; fi
+	$(engine)
 	@touch $@
 
 setup-dev: $(VENV)/.installed-dev
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	@$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-dev.txt
+	$(engine)
 	@touch $@
 
 demo: setup
@@ -35,6 +41,11 @@ test: setup-dev
 	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then \
 		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(BIN)/python -m pytest -n 2 -q tests/db tests/process tests/browser; \
 	else echo "forge: SQLite only; name FORGE_TEST_DATABASE_URL (and FORGE_TEST_BROKER_URL) to run on PostgreSQL too"; fi
+
+# The sandbox on the other engine, in a virtual environment of its own.
+test-quickjs:
+	@$(MAKE) --no-print-directory setup-dev VENV=.venv-quickjs ENGINE=quickjs
+	.venv-quickjs/bin/python -m pytest -n 2 -q tests/unit/sandbox tests/hostile
 
 check: setup-dev
 	$(BIN)/ruff check .
@@ -60,4 +71,4 @@ chaos: setup-dev
 	$(BIN)/python -m tests.chaos.kill9 --executions 200 --steps 5 --json --bar $(CHAOS_BAR)
 
 clean:
-	rm -rf $(VENV) var screenshots .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-quickjs var screenshots .pytest_cache .mypy_cache .ruff_cache

@@ -1,5 +1,6 @@
 """Which calls pass, which are refused, and which a person must see: the first live rule that matches."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -36,13 +37,22 @@ class Verdict:
 
 def judge(question: Question) -> Verdict:
     """The verdict of the first live rule by (priority, name) that matches, else of the built-in default."""
+    return judge_of(question.caller)(question)
+
+
+def judge_of(caller: str) -> Callable[[Question], Verdict]:
+    """`judge` for many questions of one caller, by the rules as they are now."""
     with connection.cursor() as cursor:
-        cursor.execute(_LIVE_RULES, [question.caller])
+        cursor.execute(_LIVE_RULES, [caller])
         rules = cursor.fetchall()
-    for name, version, capability, decision, reason in rules:
-        if fnmatchcase(question.capability, capability):
-            return Verdict(decision=Decision(decision), rule=name, version=version, reason=reason)
-    return _default(question)
+
+    def verdict(question: Question) -> Verdict:
+        for name, version, capability, decision, reason in rules:
+            if fnmatchcase(question.capability, capability):
+                return Verdict(decision=Decision(decision), rule=name, version=version, reason=reason)
+        return _default(question)
+
+    return verdict
 
 
 def _default(question: Question) -> Verdict:

@@ -1,18 +1,20 @@
 """The catalog, as far as policy lets this caller use it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from approvals.policy import Question, judge
+from approvals.policy import Question, judge_of
 from approvals.states import Decision
 from executions.api import schemas
-from executions.services import catalog
+from executions.services import catalog, typings
 from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.requests import Query, read_query, user_of
 from forge_project.kernel.errors import Missing
@@ -20,6 +22,7 @@ from forge_project.kernel.errors import Missing
 
 def usable(user: User) -> Iterator[dict[str, Any]]:
     """Every capability that no rule denies `user` outright, by name."""
+    judge = judge_of(user.get_username())
     for known in catalog.registry().all():
         question = Question(
             caller=user.get_username(),
@@ -65,3 +68,30 @@ class OneCapability(APIView):
         if found is None:
             raise Missing("no such capability", capability=name)
         return Response(found)
+
+
+class TypeScript(BaseRenderer):
+    """Declarations as they are; a refusal as JSON."""
+
+    media_type, format, charset = "application/typescript", "d.ts", "utf-8"
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The bytes of a text, or of a problem."""
+        return data.encode() if isinstance(data, str) else JSONRenderer().render(data)
+
+
+class Types(APIView):
+    """What a script can use, as TypeScript declarations."""
+
+    renderer_classes = (TypeScript,)
+
+    @extend_schema(
+        operation_id="capabilities_types",
+        responses={(200, "application/typescript"): OpenApiTypes.STR, **problems()},
+    )
+    def get(self, request: Request) -> Response:
+        """Globals, and every capability with its input and result."""
+        read_query(request, Query)
+        return Response(typings.declarations(usable(user_of(request))))

@@ -3,9 +3,11 @@
 import logging
 import tempfile
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
+from django.db.models.functions import Now
 from drf_spectacular.utils import extend_schema
 from kombu import Connection
 from rest_framework.permissions import AllowAny
@@ -13,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from executions.models import Worker
 from executions.sandbox import engine
 from executions.services.runtime import release_connections
 from executions.services.serving.migrations import schema
@@ -68,6 +71,14 @@ PARTS: Mapping[str, Callable[[], None]] = {
 }
 
 
+def isolation() -> list[str]:
+    """The levels of the workers that live: how well guests are held here."""
+    fresh = Worker.objects.filter(
+        stopped_at=None, heartbeat__gte=Now() - timedelta(seconds=settings.FORGE_LEASE_SECONDS)
+    )
+    return sorted(set(fresh.exclude(isolation="").values_list("isolation", flat=True)))
+
+
 def faults() -> dict[str, str]:
     """Each part that is not usable, and why; never an address, a path or a password."""
     found = {}
@@ -106,4 +117,5 @@ class Readyz(_Open):
         found = faults()
         if found:
             raise NotReady(f"not ready: {', '.join(found)}", parts=found)
-        return Response({"status": "ready", "parts": dict.fromkeys(PARTS, "ok")})
+        told = {"status": "ready", "parts": dict.fromkeys(PARTS, "ok")}
+        return Response(told | {"isolation": isolation()})

@@ -14,5 +14,6 @@ urlpatterns = [
     re_path(rf"{_ONE}/output/$", audit.Output.as_view(), name="execution-output"),
     re_path(rf"{_ONE}/cancel/$", executions.Cancellation.as_view(), name="execution-cancel"),
     re_path(r"^capabilities/$", capabilities.Capabilities.as_view(), name="capabilities"),
+    re_path(r"^capabilities/types\.d\.ts$", capabilities.Types.as_view(), name="capability-types"),
     re_path(r"^capabilities/(?P<name>[A-Za-z0-9.-]{1,150})/$", capabilities.OneCapability.as_view(), name="capability"),
 ]

@@ -7,10 +7,12 @@ from executions.sandbox.outward import refuse_result
 from executions.sandbox.replay import Divergence, RecordedTurn, Tape, check, ended_early
 from executions.sandbox.shapes import (
     NO_VALUE,
+    Answer,
     Asked,
     Complete,
     Delivered,
     Fatal,
+    Lookup,
     Progress,
     Settled,
     Sleep,
@@ -24,6 +26,7 @@ from executions.sandbox.zygotes import Zygotes
 
 __all__ = [
     "NO_VALUE",
+    "Answer",
     "Asked",
     "Complete",
     "Delivered",
@@ -32,6 +35,7 @@ __all__ = [
     "Fatal",
     "Guest",
     "Limits",
+    "Lookup",
     "Progress",
     "RecordedTurn",
     "Settled",

@@ -19,6 +19,11 @@ PINNED = {
     ("quickjs-ng", "0.17.0.2", "quickjs/__init__.py"): (
         "06dbcf5090f8aedff3523dab8a26f9c46cd6af4b5d88feda20ef7ae45cddef38",
     ),
+    # 1.19.4 has a wheel for each Python: here those of CPython 3.11 on x86-64; others have their RECORD only.
+    ("quickjs", "1.19.4", "_quickjs.cpython-311-x86_64-linux-gnu.so"): (
+        "ea920640118250cf261d6b3068c0f755e31449904f89d71142dbd5e4d3e336be",
+    ),
+    ("quickjs", "1.19.4", "quickjs/__init__.py"): ("40c0e7968839ce33b800c6691cc200b6c7bd4e6ea861e5e9141048a2cbab52d2",),
 }
 
 

@@ -17,7 +17,7 @@ from executions.sandbox.frames import Violation
 from executions.sandbox.meter import Meter
 from executions.sandbox.outward import settle_frame, start_frame
 from executions.sandbox.protocol import Ready, parse
-from executions.sandbox.shapes import Complete, Delivered, Fatal, Settled, Start, Turn, Usage
+from executions.sandbox.shapes import Answer, Complete, Delivered, Fatal, Settled, Start, Turn, Usage
 
 REAP_SECONDS = 5.0
 TICK_SECONDS = 0.1  # how often `stop` is asked and the live CPU time looked at
@@ -73,9 +73,9 @@ class Guest:
         except Violation as violation:
             return self._violated(str(violation))
 
-    def settle(self, results: Sequence[Settled], *, grant: int, now: int) -> Delivered:
+    def settle(self, results: Sequence[Settled], *, grant: int, now: int, catalog: Sequence[Answer] = ()) -> Delivered:
         """Answers a turn with as many results as fit a frame. What a finished guest is told it never hears."""
-        data, delivered = settle_frame(self._sent, results, grant=grant, now=now)
+        data, delivered = settle_frame(self._sent, results, grant=grant, now=now, catalog=catalog)
         self._sent += 1
         if self._meter is not None:
             self._meter.granted(delivered.numbers, delivered.grant)

@@ -9,6 +9,7 @@ FRAME_BYTES = 8 * MIB
 LOG_BYTES = 64 * KIB
 STATE_VALUE_BYTES = 256 * KIB
 JSON_DEPTH = 200
+LOOKUPS, ENTRIES = 100, 20  # of the catalog: questions an execution may ask, entries an answer may have
 SOURCE_BYTES, MAX_SOURCE_BYTES = 256 * KIB, 1 * MIB  # refused at submit
 TIMEOUT_MS, MAX_TIMEOUT_MS = 30_000, 600_000  # active wall time: the driver's to keep, by receive(deadline=…)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from executions.sandbox.frames import Violation
-from executions.sandbox.limits import LOG_BYTES, STATE_VALUE_BYTES, Limits
+from executions.sandbox.limits import LOG_BYTES, LOOKUPS, STATE_VALUE_BYTES, Limits
 from executions.sandbox.shapes import NO_VALUE, Complete, Turn
 from forge_project.kernel.canonical import canonical
 
@@ -20,7 +20,7 @@ class Meter:
         self._credit = limits.in_flight
         self._output = self._log = 0
         self._state = {key: _size(key) + _size(value) for key, value in state.items()}
-        self.last = 0
+        self.last = self._lookups = 0
         self.in_flight: set[int] = set()
 
     def granted(self, numbers: tuple[int, ...], grant: int) -> None:
@@ -35,6 +35,10 @@ class Meter:
             for call in turn.calls:
                 if _size(call.input) > self._limits.input_bytes:
                     raise Violation(f"call {call.n} has too large an input")
+        for lookup in turn.catalog:
+            self._lookups += 1
+            if lookup.request_id != self._lookups or self._lookups > LOOKUPS:
+                raise Violation("a catalog request out of order or over its limit")
         if turn.output:
             self._output += sum(map(_size, turn.output))
             if self._output > self._limits.output_bytes:

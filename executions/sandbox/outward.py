@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from executions.sandbox.inside import wire
 from executions.sandbox.limits import FRAME_BYTES, JSON_DEPTH, Limits
-from executions.sandbox.shapes import Delivered, Json, Settled, Start
+from executions.sandbox.shapes import Answer, Delivered, Json, Settled, Start
 from forge_project.kernel import strict_json
 from forge_project.kernel.errors import Invalid, TooLarge
 
@@ -31,10 +31,13 @@ def start_frame(start: Start) -> bytes:
     return wire.frame("start", 0, text)
 
 
-def settle_frame(seq: int, results: Sequence[Settled], *, grant: int, now: int) -> tuple[bytes, Delivered]:
-    """A settle of as many results as fit, in order; each undelivered one holds back one credit of `grant`."""
+def settle_frame(
+    seq: int, results: Sequence[Settled], *, grant: int, now: int, catalog: Sequence[Answer] = ()
+) -> tuple[bytes, Delivered]:
+    """A settle of every answer and as many results as fit; each undelivered result holds back a credit of `grant`."""
+    answers = ",".join(_text(answer.wire()) for answer in catalog)
     parts: list[str] = []
-    room = _ROOM
+    room = _ROOM - len(answers)
     for result in results:
         part = _result(result)
         room -= len(part) + 1
@@ -44,7 +47,7 @@ def settle_frame(seq: int, results: Sequence[Settled], *, grant: int, now: int) 
     delivered = Delivered(
         tuple(result.n for result in results[: len(parts)]), max(0, grant - (len(results) - len(parts)))
     )
-    payload = f'{{"results":[{",".join(parts)}],"catalog":[],"grant":{delivered.grant},"now":{now}}}'
+    payload = f'{{"results":[{",".join(parts)}],"catalog":[{answers}],"grant":{delivered.grant},"now":{now}}}'
     return wire.frame("settle", seq, payload), delivered
 
 

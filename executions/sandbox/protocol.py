@@ -5,12 +5,13 @@ from typing import Any
 
 from executions.sandbox.frames import Violation, decode, deeper_than
 from executions.sandbox.inside.wire import PROTOCOL
-from executions.sandbox.limits import JSON_DEPTH
+from executions.sandbox.limits import ENTRIES, JSON_DEPTH
 from executions.sandbox.shapes import (
     NO_VALUE,
     Asked,
     Complete,
     Fatal,
+    Lookup,
     Progress,
     Sleep,
     StateWrite,
@@ -26,7 +27,7 @@ CLAIMS = frozenset(
     )
 )
 LEVELS = frozenset(("log", "info", "warn", "error", "debug"))
-MAX_MESSAGE, MAX_TOOL, MAX_PURPOSE, MAX_PROGRESS, MAX_KEY = 5000, 200, 500, 500, 200  # characters
+MAX_MESSAGE, MAX_TOOL, MAX_PURPOSE, MAX_PROGRESS, MAX_KEY, MAX_QUERY = 5000, 200, 500, 500, 200, 200  # characters
 MAX_SLEEP_MS = 366 * 86_400_000
 
 _ENVELOPE = frozenset(("protocol", "type", "seq", "payload"))
@@ -34,6 +35,7 @@ _READY = frozenset(("engine", "engine_version", "prelude_hash"))
 _TURN = frozenset(("calls", "sleep", "catalog", "output", "log", "progress", "state"))
 _CALL = frozenset(("n", "tool", "input"))
 _CALL_WITH_PURPOSE = _CALL | {"purpose"}
+_LOOKUP = frozenset(("request_id", "op", "query", "limit"))
 _SLEEP, _LOG = frozenset(("n", "ms")), frozenset(("level", "text"))
 _PROGRESS = frozenset(("message", "completed", "total"))
 _WRITE, _DELETE = frozenset(("key", "value")), frozenset(("key", "deleted"))
@@ -78,14 +80,13 @@ def parse(body: bytes, seq: int) -> Frame:
 
 def _turn(payload: Any) -> Turn:
     _exact(payload, "turn", _TURN)
-    if _items(payload["catalog"], "catalog"):
-        raise Violation("a catalog request, which this version has not")
     progress = [_progress(item) for item in _items(payload["progress"], "progress")]
     if len(progress) > 1:
         raise Violation("more than one progress in a turn")
     return Turn(
         calls=tuple([_asked(item) for item in _items(payload["calls"], "calls")]),
         sleep=tuple([_sleep(item) for item in _items(payload["sleep"], "sleep")]),
+        catalog=tuple([_lookup(item) for item in _items(payload["catalog"], "catalog")]),
         output=tuple([_text(item, "output") for item in _items(payload["output"], "output")]),
         log=tuple([_log(item) for item in _items(payload["log"], "log")]),
         progress=progress[0] if progress else None,
@@ -108,6 +109,16 @@ def _sleep(item: Any) -> Sleep:
     if ms > MAX_SLEEP_MS:
         raise Violation("a sleep of more than a year")
     return Sleep(_count(item["n"], "n"), ms)
+
+
+def _lookup(item: Any) -> Lookup:
+    _exact(item, "catalog request", _LOOKUP)
+    op, limit = item["op"], _count(item["limit"], "limit")
+    if op not in ("search", "describe"):
+        raise Violation("an unknown question to the catalog")
+    if not 1 <= limit <= ENTRIES:
+        raise Violation("a catalog request for more entries than there may be")
+    return Lookup(_count(item["request_id"], "request_id"), op, _text(item["query"], "query", MAX_QUERY), limit)
 
 
 def _log(item: Any) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from executions.sandbox.shapes import Complete, Fatal, Json, Turn
+from executions.sandbox.shapes import Answer, Complete, Fatal, Json, Turn
 
 Digest = Callable[[Json], str]
 SLEEP = "sleep"  # the tool name a sleep has in a record
@@ -36,6 +36,7 @@ class Said:
     log: Mark = Mark()
     progress: Mark = Mark()
     state: Mark = Mark()
+    catalog: Mark = Mark()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +48,30 @@ class RecordedTurn:
     grant: int
     now: int
     said: Said
+    catalog: tuple[Answer, ...] = ()  # the answers delivered with `given`
 
     def to_json(self) -> dict[str, Json]:
         """The content of a `forge.turn` event."""
-        return {**asdict(self), "given": list(self.given), "said": {**asdict(self.said), "calls": self._calls()}}
-
-    def _calls(self) -> list[Json]:
-        return [asdict(call) for call in self.said.calls]
+        said = {**asdict(self.said), "calls": [asdict(call) for call in self.said.calls]}
+        answers = [answer.wire() for answer in self.catalog]
+        return {**asdict(self), "given": list(self.given), "said": said, "catalog": answers}
 
     @classmethod
     def from_json(cls, event: dict[str, Any]) -> "RecordedTurn":
         """The inverse of to_json."""
         said = event["said"]
         calls = tuple(RecordedCall(**call) for call in said["calls"])
-        marks = {name: Mark(**said[name]) for name in STREAMS}
-        return cls(event["number"], tuple(event["given"]), event["grant"], event["now"], Said(calls=calls, **marks))
+        marks = {name: Mark(**said[name]) for name in STREAMS if name in said}
+        answers = tuple(_answer(told) for told in event.get("catalog", ()))
+        heard = Said(calls=calls, **marks)
+        return cls(event["number"], tuple(event["given"]), event["grant"], event["now"], heard, answers)
 
 
-STREAMS = ("output", "log", "progress", "state")
+def _answer(told: dict[str, Any]) -> Answer:
+    return Answer(told["request_id"], told["ok"], tuple(told.get("entries", ())), told.get("error"))
+
+
+STREAMS = ("output", "log", "progress", "state", "catalog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,7 @@ class Tape:
         self._run("log", [list(line) for line in turn.log])
         self._run("progress", progress)
         self._run("state", [asdict(write) for write in turn.state])
+        self._run("catalog", [lookup._asdict() for lookup in turn.catalog])
         return Said(calls=tuple(sorted(calls, key=lambda call: call.n)), **self._marks)
 
     def _run(self, stream: str, items: list[Json]) -> None:

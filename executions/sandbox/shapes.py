@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from executions.sandbox.limits import Limits
 
@@ -46,6 +46,29 @@ class Asked(NamedTuple):
     purpose: str | None
 
 
+class Lookup(NamedTuple):
+    """One question to the catalog; `request_id` counts from 1."""
+
+    request_id: int
+    op: Literal["search", "describe"]
+    query: str
+    limit: int
+
+
+class Answer(NamedTuple):
+    """The catalog's answer to a lookup: entries {name, summary, effect, input_schema}, or an error as in Settled."""
+
+    request_id: int
+    ok: bool = True
+    entries: tuple[Json, ...] = ()
+    error: dict[str, Json] | None = None
+
+    def wire(self) -> dict[str, Json]:
+        """As the settle frame and the `forge.turn` event carry it."""
+        said = {"entries": list(self.entries)} if self.ok else {"error": self.error}
+        return {"request_id": self.request_id, "ok": self.ok} | said
+
+
 @dataclass(frozen=True, slots=True)
 class Sleep:
     """One durable sleep; it has a call's number, credit and budget."""
@@ -78,6 +101,7 @@ class Turn:
 
     calls: tuple[Asked, ...] = ()
     sleep: tuple[Sleep, ...] = ()
+    catalog: tuple[Lookup, ...] = ()
     output: tuple[str, ...] = ()
     log: tuple[tuple[str, str], ...] = ()  # (level, text)
     progress: Progress | None = None

@@ -71,6 +71,12 @@ class Zygotes:
         current = self._current
         return current is not None and current.alive()
 
+    @property
+    def isolation(self) -> str:
+        """The level of the zygote in use; empty before the first."""
+        current = self._current
+        return "" if current is None else current.isolation
+
     def close(self) -> None:
         """Ends every zygote and guest."""
         with self._lock:

@@ -48,7 +48,7 @@ def drive(attempt: Attempt) -> None:
         fault = Fault(code=error.code, message=error.message, retryable=error.retryable, details=error.facts)
         return close(attempt, End(status=Status.FAILED, fault=fault), Leftovers())
     if fixed:
-        fixed.note_guest(attempt, guest)
+        first_start.note_guest(attempt, guest)
     script = Script(attempt, guest, None if fixed else first)
     confirmed = False
     try:

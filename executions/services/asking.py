@@ -20,12 +20,17 @@ MAX_ASKED = 4  # once, and three times more when what was approved had changed
 def question(execution: Execution, capability: Capability) -> Question:
     """The call as policy is asked about it."""
     return Question(
-        caller=execution.caller_ref.removeprefix("user:"),
+        caller=caller_name(execution),
         workspace=execution.workspace.name if execution.workspace else "",
         capability=capability.name,
         effect=capability.effect.value,
         network=capability.network,
     )
+
+
+def caller_name(execution: Execution) -> str:
+    """The user name rules look at."""
+    return execution.caller_ref.removeprefix("user:")
 
 
 def verdict(execution: Execution, capability: Capability) -> Verdict:

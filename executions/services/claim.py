@@ -5,7 +5,7 @@ from django.db.models import F, Q
 
 from executions.models import Attempt, CallerLoad, Execution, Workspace
 from executions.services.runtime import Runtime
-from executions.states import Status
+from executions.states import Kind, Status
 from executions.transitions import Lease, move
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Conflict, Missing
@@ -68,7 +68,10 @@ def _claim(ref: str, runtime: Runtime) -> Lease:
             **first,
         )
         _within_cap(row.caller_id)
-        Attempt.objects.create(execution=row, number=number, worker_id=runtime.worker_id, started_at=now)
+        level = runtime.isolation if row.kind == Kind.SCRIPT else ""
+        Attempt.objects.create(
+            execution=row, number=number, worker_id=runtime.worker_id, started_at=now, isolation=level
+        )
     return Lease(ref=ref, attempt=number, worker_id=runtime.worker_id)
 
 

@@ -8,7 +8,7 @@ from executions.models import Attempt as AttemptRow
 from executions.models import Execution
 from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Start
-from executions.services import catalog, sealed, session_state
+from executions.services import lookups, sealed, session_state
 from executions.services.attempt import Attempt
 from executions.services.processes import start_time
 from forge_project.kernel import clock
@@ -34,12 +34,12 @@ class FirstStart:
             "selection_reason": zygote.selection_reason,
         }
 
-    @staticmethod
-    def note_guest(attempt: Attempt, guest: Guest) -> None:
-        """Which process the guest is: the reconciler makes sure of its end."""
-        AttemptRow.objects.filter(execution=attempt.lease.ref, number=attempt.lease.attempt).update(
-            guest_pid=guest.pid, guest_start_time=start_time(guest.pid)
-        )
+
+def note_guest(attempt: Attempt, guest: Guest) -> None:
+    """Which process the guest is: the reconciler makes sure of its end."""
+    AttemptRow.objects.filter(execution=attempt.lease.ref, number=attempt.lease.attempt).update(
+        guest_pid=guest.pid, guest_start_time=start_time(guest.pid)
+    )
 
 
 def make(execution: Execution) -> FirstStart:
@@ -48,7 +48,7 @@ def make(execution: Execution) -> FirstStart:
         seed=secrets.token_hex(16),
         now=clock.millis(clock.now()),
         state=session_state.snapshot(execution),
-        catalog=[capability.name for capability in catalog.registry().all()],
+        catalog=[capability.name for capability in lookups.usable(execution)],
     )
 
 

@@ -59,7 +59,7 @@ def replay(
     given: set[int] = set()
     for turn in turns:
         if turn.number > 1:
-            guest.settle(told(attempt.execution, turn.given), grant=turn.grant, now=turn.now)
+            guest.settle(told(attempt.execution, turn.given), grant=turn.grant, now=turn.now, catalog=turn.catalog)
             given |= set(turn.given)
         frame = guest.receive(deadline=deadline, stop=attempt.stop)
         match frame:

@@ -31,6 +31,11 @@ class Runtime:
             raise NotReady("this process runs no guests", code="ENGINE_NOT_READY", part="engine")
         return self._zygotes
 
+    @property
+    def isolation(self) -> str:
+        """The level this process's guests have; empty where it runs none."""
+        return "" if self._zygotes is None else self._zygotes.isolation
+
     def beaten(self) -> None:
         """Notes that the heartbeat is in the database."""
         self._beat_at = clock.boottime()

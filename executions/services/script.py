@@ -13,14 +13,14 @@ from approvals.states import State
 from executions.models import Call
 from executions.sandbox.guest import Guest
 from executions.sandbox.replay import SLEEP, RecordedTurn, Tape
-from executions.sandbox.shapes import Complete, Fatal, Settled, StateWrite, Turn
-from executions.services import calls, catalog, history, session_state, turns
+from executions.sandbox.shapes import Answer, Complete, Fatal, Lookup, Settled, StateWrite, Turn
+from executions.services import calls, catalog, history, lookups, session_state, turns
 from executions.services.attempt import Attempt, replay_digest
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers
 from executions.services.ending import Ending, Parked, Stopped
 from executions.services.faults import log
-from executions.services.first_start import FirstStart
+from executions.services.first_start import FirstStart, note_guest
 from executions.services.journal import Ended
 from executions.services.rejections import reject_decided
 from executions.states import CallStatus
@@ -37,6 +37,7 @@ class _Batch:
     given: tuple[int, ...]
     grant: int
     now: int
+    catalog: tuple[Answer, ...] = ()
 
 
 class Script:
@@ -50,9 +51,10 @@ class Script:
         self._running: dict[int, Call] = {}
         self._waiting: dict[int, Call] = {}
         self._ready: deque[Settled] = deque()
+        self._lookups: tuple[Lookup, ...] = ()
         self._unwritten: list[tuple[Call, Ended]] = []
         self._reports: SimpleQueue[Report] = SimpleQueue()
-        self._unknown = self._stopped = False
+        self._unknown = self._stopped = self._noted = first is None  # a resumed one is noted before its replay
         self._last_turn: Turn | None = None  # the final one, written by the closing transaction
         self._writes: list[StateWrite] = []
 
@@ -128,21 +130,23 @@ class Script:
         return frame
 
     def _nothing_due(self) -> bool:
-        return not (self._running or self._waiting or self._ready)
+        return not (self._running or self._waiting or self._ready or self._lookups)
 
     def _hear(self, turn: Turn) -> None:
-        """State is an overlay over the whole script, replayed turns included."""
+        """State is an overlay over the whole script, replayed turns included; the next settle answers lookups."""
         self._writes += turn.state
+        self._lookups = turn.catalog
 
     def _commit(self, turn: Turn) -> None:
         self._hear(turn)
         self._turn += 1
         said = self._tape.said(turn)
         batch = self._batch
-        recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said)
+        recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
         start = self._first.columns(self._attempt, self.guest) if self._first else {}
-        if self._first:
-            self._first.note_guest(self._attempt, self.guest)
+        if not self._noted:
+            note_guest(self._attempt, self.guest)
+            self._noted = True
         opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)
         self._first, self._unwritten = None, []
         for one in opened:
@@ -206,16 +210,17 @@ class Script:
             return ended
         batch = list(self._ready)
         now = clock.millis(clock.now())
-        delivered = self.guest.settle(batch, grant=len(batch), now=now)
+        answers, self._lookups = lookups.answers(self._attempt.execution, self._lookups), ()
+        delivered = self.guest.settle(batch, grant=len(batch), now=now, catalog=answers)
         for _ in delivered.numbers:
             self._ready.popleft()
-        self._batch = _Batch(delivered.numbers, delivered.grant, now)
+        self._batch = _Batch(delivered.numbers, delivered.grant, now, answers)
         return None
 
     def _wait(self) -> Ending | None:
         idle_since: float | None = None
         self._collect(0)
-        while not self._ready:
+        while not (self._ready or self._lookups):
             if self._unknown or self._stopped:
                 return Stopped()
             if self._attempt.stop():

@@ -18,6 +18,7 @@ from executions.sandbox.exits import Exit, ExitSlot
 from tests.unit.sandbox.driving import NOW, start
 
 FAKE = Path(__file__).parent / "fake_guest.py"
+LOOKUP = {"request_id": 1, "op": "search", "query": "file", "limit": 10}
 QUIET = {"calls": [], "sleep": [], "catalog": [], "output": [], "log": [], "progress": [], "state": []}
 
 
@@ -127,7 +128,13 @@ PAYLOADS = {
     "too large an input": turn(calls=[call(1, "x" * 1000)]),
     "a negative sleep": turn(sleep=[{"n": 1, "ms": -1}]),
     "a sleep of a century": turn(sleep=[{"n": 1, "ms": 10**12}]),
-    "a catalog request": turn(catalog=[{"request_id": 1}]),
+    "half a catalog request": turn(catalog=[{"request_id": 1}]),
+    "a catalog request out of order": turn(catalog=[LOOKUP | {"request_id": 2}]),
+    "an unknown question to the catalog": turn(catalog=[LOOKUP | {"op": "drop"}]),
+    "too many entries": turn(catalog=[LOOKUP | {"limit": 21}]),
+    "no entries": turn(catalog=[LOOKUP | {"limit": 0}]),
+    "a query too long": turn(catalog=[LOOKUP | {"query": "q" * 201}]),
+    "more questions than allowed": turn(catalog=[LOOKUP | {"request_id": n} for n in range(1, 102)]),
     "output that is no text": turn(output=[1]),
     "too much output": turn(output=["x" * 600, "x" * 600]),
     "a log level of its own": turn(log=[{"level": "fatal", "text": ""}]),

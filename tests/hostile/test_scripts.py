@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from executions.sandbox import Complete, Limits
-from tests.unit.sandbox.driving import run
+from tests.unit.sandbox.driving import OLD, run
 
 CORPUS = json.loads((Path(__file__).parents[1] / "data" / "hostile-scripts.json").read_text())
 CPU_MS = 400
@@ -63,6 +63,8 @@ MUST = {
     "exit early w/ pending": OK,
     "escape wrapper": "SCRIPT_SYNTAX",
 }
+# Where the engine of 2021 ends otherwise: it computes what the younger one refuses.
+MUST |= {"bigint pow huge nomem": "OK"} if OLD else {}
 ENDINGS = {OK, "CPU_LIMIT", "MEMORY_LIMIT", "STACK_LIMIT", "SCRIPT_RUNTIME", "SCRIPT_SYNTAX", "RESULT_INVALID"}
 
 
@@ -194,7 +196,7 @@ def test_floods_stay_within_their_budgets(zygote):
 def test_default_limits_hold_for_what_is_never_interrupted(zygote):
     done = run(zygote, "new Array(2**32-1).join('x')", cpu_ms=300, seconds=3)
     assert done.code in ("CPU_LIMIT", "MEMORY_LIMIT")
-    assert done.seconds < 0.8
+    assert done.end.details["cpu_ms"] < 800
     assert isinstance(run(zygote, "return 1").end, Complete)
     assert Limits().cpu_ms == 10_000
 
@@ -204,7 +206,7 @@ def test_default_limits_hold_for_what_is_never_interrupted(zygote):
     [
         "'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')",
         "[].reverse.call({length: 2**53 - 1})",
-        "(7n ** 300000n).toString()",
+        f"(7n ** {3_000_000 if OLD else 300_000}n).toString()",
         "Array(2**32 - 1).join('')",
     ],
 )

@@ -12,15 +12,16 @@ from .wire import BROKEN, DONE, HOST_GONE, NO_MEMORY, NULL_THROWN
 class Nature:
     """What every guest of one zygote has in common, made before the fork so that no guest makes it again."""
 
-    def __init__(self, *, vm: Vm, filter_: Filter | None, ready: bytes, address_bytes: int) -> None:
+    def __init__(self, *, vm: Vm, filter_: Filter | None, ready: bytes, address_bytes: int, parent: int) -> None:
         self.vm, self.filter, self.ready, self.address_bytes = vm, filter_, ready, address_bytes
+        self.parent = parent  # the zygote's pid as a guest sees it: 0 from inside a PID namespace
 
 
-def live(nature: Nature, fd: int, parent: int, cpu_ms: int, memory_bytes: int, stack_bytes: int) -> None:
+def live(nature: Nature, fd: int, cpu_ms: int, memory_bytes: int, stack_bytes: int) -> None:
     """Runs in the forked child and never returns."""
     status = BROKEN
     try:
-        hardening.die_with_parent(parent)
+        hardening.die_with_parent(nature.parent)
         hardening.keep_only(fd)
         address_bytes = hardening.address_limit(nature.address_bytes, memory_bytes)
         hardening.limit(cpu_ms=cpu_ms, address_bytes=address_bytes)

@@ -9,7 +9,7 @@ import sys
 import time
 from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET, socket
 
-from . import hardening, wire
+from . import hardening, namespaces, wire
 from .child import Nature, live
 from .control import BIRTH, BORN, DEATH, GONE, HELLO, MESSAGE_BYTES, READY, REQUEST
 from .prelude_files import prelude_sha256, prelude_text
@@ -24,7 +24,6 @@ def main() -> None:
     os.environ["TZ"] = "UTC"
     time.tzset()
     hardening.default_signals()
-    hardening.fixed_limits()
     text = prelude_text()
     digest = prelude_sha256(text)
     filter_, weakness = _usable_filter()
@@ -32,14 +31,38 @@ def main() -> None:
     identity = f'{{"engine":"{engine}","engine_version":"{version}","prelude_hash":"{digest}"}}'
     vm = Vm(text)
     size, resident = hardening.statm()
-    nature = Nature(vm=vm, filter_=filter_, ready=wire.frame("ready", 0, identity), address_bytes=size)
+    refused = _closed_off()
+    hardening.die_with_parent(parent)  # another user's process has forgotten it
+    hardening.fixed_limits()
+    first = None if refused else namespaces.keep_alive(filter_)
+    nature = Nature(
+        vm=vm,
+        filter_=filter_,
+        ready=wire.frame("ready", 0, identity),
+        address_bytes=size,
+        parent=os.getpid() if refused else 0,
+    )
     gc.collect()
     gc.freeze()
     gc.disable()
-    said = "\n".join(("weak" if filter_ is None else "seccomp", weakness, digest))
+    level = "weak" if filter_ is None else "seccomp" if refused else "seccomp+ns"
+    reason = "; ".join(part for part in (weakness, refused) if part)
+    said = "\n".join((level, reason, digest))
     channel = socket(fileno=control)
     channel.send(HELLO.pack(READY, resident) + said.encode())
-    Nursery(channel, nature).run()
+    Nursery(channel, nature, first).run()
+
+
+def _closed_off() -> str:
+    """Root no longer, and in namespaces of our own where they can be had; else why not. Nothing opens a file later."""
+    refused = namespaces.refusal()
+    try:
+        namespaces.drop_user()
+    except OSError as error:
+        return f"{refused}; root kept: {error.strerror}"
+    if not refused:
+        namespaces.enter()
+    return refused
 
 
 def _usable_filter() -> tuple[Filter | None, str]:
@@ -64,17 +87,21 @@ def _usable_filter() -> tuple[Filter | None, str]:
 class Nursery:
     """Forks on request and reaps; a pidfd per guest in the poll set takes the place of SIGCHLD."""
 
-    def __init__(self, control: socket, nature: Nature) -> None:
-        self._control, self._nature, self._me = control, nature, os.getpid()
+    def __init__(self, control: socket, nature: Nature, first: int | None) -> None:
+        self._control, self._nature, self._first = control, nature, first
         self._pids: dict[int, int] = {}  # by pidfd
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
+        if first is not None:
+            self._poll.register(first, select.POLLIN)
 
     def run(self) -> None:
         """Until the host closes its end: then this process ends, and its guests with it."""
         control = self._control.fileno()
         while True:
             for fd, _ in self._poll.poll():
+                if fd == self._first:
+                    return  # the PID namespace has ended and all its guests with it
                 if fd != control:
                     self._reap(fd)
                 elif not self._fork():
@@ -88,7 +115,7 @@ class Nursery:
         guest_end = array.array("i", ancillary[0][2][:4])[0]
         pid = os.fork()
         if pid == 0:
-            live(self._nature, guest_end, self._me, cpu_ms, memory_bytes, stack_bytes)
+            live(self._nature, guest_end, cpu_ms, memory_bytes, stack_bytes)
         os.close(guest_end)
         pidfd = os.pidfd_open(pid)
         self._pids[pidfd] = pid

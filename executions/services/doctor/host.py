@@ -57,6 +57,7 @@ def engine() -> Iterable[Finding]:
         return
     try:
         said = f"{zygote.engine.name} {zygote.engine.version}, isolation {zygote.isolation}"
+        said += f" ({zygote.selection_reason})" if zygote.selection_reason else ""
         weak = zygote.isolation == "weak"
         yield (
             warn("engine", said, "unset FORGE_ALLOW_WEAK_ISOLATION on a kernel with seccomp")

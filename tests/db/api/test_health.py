@@ -5,6 +5,8 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from executions.api import health
+from executions.services import workers
+from executions.services.runtime import Runtime
 from forge_project.kernel.errors import NotReady
 from tests.db.api import refused
 
@@ -28,6 +30,17 @@ def test_ready(client):
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
     assert set(answer.json()["parts"]) == {"database", "migrations", "broker", "engine", "storage"}
+
+
+def test_ready_names_the_isolation_of_the_workers_that_live(client):
+    assert client.get("/readyz").json()["isolation"] == []
+    for level in ("seccomp+ns", "weak", "seccomp"):
+        runtime = Runtime()
+        row = workers.register(runtime, isolation=level)
+        if level == "seccomp":
+            workers.stop(row.pk)
+        runtime.close()
+    assert client.get("/readyz").json()["isolation"] == ["seccomp+ns", "weak"]
 
 
 def test_healthy_whatever_the_rest_does(client, monkeypatch):

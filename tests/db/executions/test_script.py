@@ -3,6 +3,7 @@
 import pytest
 
 from approvals.models import Approval
+from approvals.services.rules import SaveRule, save_rule
 from executions.models import Call, Execution, Output, SessionValue
 from executions.services.sealed import unseal
 from tests.db.executions import answer, run_all, send
@@ -159,3 +160,41 @@ def test_a_script_does_not_replay_another_source(caller, workspace, runtime, app
     assert (done.status, done.error_code) == ("failed", "REPLAY_DIVERGED")
     assert done.error_details["what"] == "calls/0"
     assert Approval.objects.get().state == "revoked"
+
+
+ASKS_AND_WRITES = """
+const found = (await catalog.search('write a file', {limit: 3})).map((one) => one.name);
+const one = await catalog.describe('file.write');
+const none = await catalog.describe('no.such').catch((e) => e.code);
+await tools.file.write({path: 'a', content: 'a', expected_hash: null});
+return [found, one, none, await catalog.describe('file.list').catch((e) => e.code)]
+"""
+
+
+def test_the_catalog_is_replayed_as_it_was(caller, workspace, runtime, approver):
+    sent = send(caller, source=ASKS_AND_WRITES, workspace="ws")
+    run_all(runtime)
+    (approval,) = Approval.objects.filter(execution_ref=sent.ref)
+    save_rule(SaveRule(name="no-list", priority=1, capability="file.l*", decision="DENY", author=approver))
+    answer(approval, approver)
+    run_all(runtime)
+    found, one, none, hidden = result(sent.ref)
+    assert found[0] == "file.write"
+    assert {"name", "summary", "effect", "input_schema"} == one.keys()
+    assert (one["effect"], none, hidden) == ("write", "TOOL_NOT_FOUND", "TOOL_NOT_FOUND")
+    done = Execution.objects.get(pk=sent.ref)
+    assert (done.attempt, done.isolation) == (2, runtime.isolation)
+    attempts = done.attempts.order_by("number")
+    assert [(one.isolation, one.guest_pid is None) for one in attempts] == [(runtime.isolation, False)] * 2
+
+
+def test_tools_the_caller_may_not_use_are_not_there(caller, workspace, runtime, approver):
+    save_rule(SaveRule(name="no-write", priority=1, capability="file.w*", decision="DENY", author=approver))
+    sent = send(
+        caller,
+        source="const {file, artifact} = tools;"
+        "return [file.read, file.write, artifact.patchProposal.materialize].map((t) => typeof t)",
+        workspace="ws",
+    )
+    run_all(runtime)
+    assert result(sent.ref) == ["function", "undefined", "function"]

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from executions.sandbox import Asked, Complete, Fatal, Guest, Limits, Settled, Start, Turn, Zygote
+from executions.sandbox import Answer, Asked, Complete, Fatal, Guest, Limits, Settled, Start, Turn, Zygote, engine
 
+ENGINE = engine.check().name
+OLD = ENGINE == "quickjs"  # 1.19.4, an engine of 2021
 NOW = 1_700_000_000_000
 Tool = Callable[[Asked], Settled]
 
@@ -17,6 +19,25 @@ def echo(call: Asked) -> Settled:
         error = {"code": "TOOL_FAILED", "message": "it failed", "retryable": True, "details": {"why": "test"}}
         return Settled(n=call.n, ok=False, error=error)
     return Settled(n=call.n, value=call.input)
+
+
+KNOWN = {
+    name: {"name": name, "summary": f"about {name}", "effect": "read", "input_schema": {"type": "object"}}
+    for name in ("file.list", "file.read", "file.write")
+}
+
+
+def look_up(turn: Turn) -> list[Answer]:
+    """The answers of a catalog that knows KNOWN."""
+    error = {"code": "TOOL_NOT_FOUND", "message": "no such capability", "retryable": False}
+    answers = []
+    for lookup in turn.catalog:
+        found = [entry for name, entry in KNOWN.items() if lookup.query in name][: lookup.limit]
+        if lookup.op == "describe":
+            found = [entry for entry in found if entry["name"] == lookup.query]
+        known = lookup.op == "search" or found
+        answers.append(Answer(lookup.request_id, bool(known), tuple(found), None if known else error))
+    return answers
 
 
 @dataclass
@@ -79,4 +100,4 @@ def drive(guest: Guest, *, tool: Tool = echo, seconds: float = 10.0) -> Run:
             return Run(frame, turns)
         turns.append(frame)
         results = [tool(call) for call in frame.calls] + [Settled(n=sleep.n) for sleep in frame.sleep]
-        guest.settle(results, grant=len(results), now=NOW + 1000 * len(turns))
+        guest.settle(results, grant=len(results), now=NOW + 1000 * len(turns), catalog=look_up(frame))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from executions.sandbox import Complete, Fatal, RecordedTurn, Settled, Tape, Turn, check, ended_early
 from forge_project.kernel.canonical import canonical, sha256
-from tests.unit.sandbox.driving import NOW, start
+from tests.unit.sandbox.driving import NOW, look_up, start
 
 POINTS = ("received", "committed", "executed", "settled")
 
@@ -52,7 +52,8 @@ class Attempt:
         self.tape = Tape(digest)
         self.guest = zygote.spawn(start(source, replaying=bool(world.turns), **given))
         self.open: dict[int, tuple] = {}
-        self.given, self.grant, self.now = (), 0, NOW
+        self.given, self.grant, self.now, self.catalog = (), 0, NOW, ()
+        self.asked = Turn()
 
     def run(self):
         try:
@@ -64,7 +65,7 @@ class Attempt:
         """Feeds what is recorded; a Divergence ends it."""
         for number, recorded in enumerate(self.world.history(), 1):
             if number > 1:
-                self._give(recorded.given, recorded.grant, recorded.now)
+                self._give(recorded.given, recorded.grant, recorded.now, recorded.catalog)
             turn = self._receive()
             if not isinstance(turn, Turn):
                 return ended_early(recorded, turn)
@@ -83,10 +84,13 @@ class Attempt:
             if isinstance(turn, Complete | Fatal):
                 return turn
             self._maybe_die(number, "received")
-            self.world.commit(RecordedTurn(number, self.given, self.grant, self.now, self.tape.said(turn)))
+            self.world.commit(self._recorded(number, turn))
             self._maybe_die(number, "committed")
             self._next_batch(number)
             self._maybe_die(number, "settled")
+
+    def _recorded(self, number, turn):
+        return RecordedTurn(number, self.given, self.grant, self.now, self.tape.said(turn), self.catalog)
 
     def _next_batch(self, number):
         """Executes what is in flight and delivers some of it: chosen by the turn's number alone, as is the clock."""
@@ -97,17 +101,18 @@ class Attempt:
         for n in batch:
             self.world.execute(n, *self.open[n])
         self._maybe_die(number, "executed")
-        self._give(batch, len(batch), NOW + 1000 * number)
+        self._give(batch, len(batch), NOW + 1000 * number, tuple(look_up(self.asked)))
 
-    def _give(self, numbers, grant, now):
+    def _give(self, numbers, grant, now, catalog):
         for n in numbers:
             del self.open[n]
-        self.given, self.grant, self.now = tuple(numbers), grant, now
-        self.guest.settle([self.world.outcomes[n] for n in numbers], grant=grant, now=now)
+        self.given, self.grant, self.now, self.catalog = tuple(numbers), grant, now, catalog
+        self.guest.settle([self.world.outcomes[n] for n in numbers], grant=grant, now=now, catalog=catalog)
 
     def _receive(self):
         turn = self.guest.receive(deadline=time.monotonic() + 10)
         if isinstance(turn, Turn):
+            self.asked = turn
             self.open |= {call.n: (call.tool, call.input) for call in turn.calls}
             self.open |= {sleep.n: ("sleep", None) for sleep in turn.sleep}
         return turn
@@ -140,6 +145,8 @@ def script(seed):
                     f"{call}.then((v) => {{ text('floated ' + v.k) }});",
                     f"if (Math.random() < 0.3) throw new Error('step {k} at ' + Date.now());",
                     f"tools.call('fail', {k});",
+                    f"out.push((await catalog.search('file', {{limit: 1 + {k} % 3}})).map((c) => c.name));",
+                    f"out.push(await Promise.allSettled(['file.read', 'x'].map(catalog.describe).concat({call})));",
                 ]
             )
         )

@@ -8,11 +8,11 @@ import pytest
 
 from executions.sandbox import Complete, Fatal, RecordedTurn, Tape, Turn, check
 from executions.sandbox.replay import Divergence, Mark, RecordedCall, Said
-from executions.sandbox.shapes import Asked, Progress, Sleep, StateWrite
+from executions.sandbox.shapes import Answer, Asked, Progress, Sleep, StateWrite
 from tests.unit.sandbox.histories import POINTS, Attempt, Died, World, digest, script
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(160))
 def test_killed_anywhere_it_ends_as_undisturbed(zygote, seed):
     source, calm = script(seed), World(seed)
     end = Attempt(zygote, calm, source).run()
@@ -41,6 +41,7 @@ def test_scripts_are_varied():
         "Promise.race",
         "state.set",
         "Date.now",
+        "catalog.",
         "Math.random",
         "throw new",
         "sleep(",
@@ -62,6 +63,7 @@ def test_scripts_are_varied():
         ({"source": "state.set('a', 1); await tools.call('t', Math.random()); text('b')"}, "state"),
         ({"source": "await tools.call('t', Math.random()); text('c'); await sleep(1)"}, "calls"),
         ({"source": "await tools.call('t', Math.random()); text('c')"}, "output"),
+        ({"source": "catalog.search('x'); await tools.call('t', Math.random()); text('b')"}, "catalog"),
         ({"source": "return 1"}, "turn"),
         ({"source": "await tools.call('t', Math.random())"}, "turn"),
     ],
@@ -88,7 +90,8 @@ def test_a_record_is_json_and_comes_back():
         state=(StateWrite("k", 1), StateWrite("l", deleted=True)),
     )
     said = Tape(digest).said(turn)
-    record = RecordedTurn(3, (1, 2), 2, 17, said)
+    answers = (Answer(1, entries=({"name": "a"},)), Answer(2, ok=False, error={"code": "TOOL_NOT_FOUND"}))
+    record = RecordedTurn(3, (1, 2), 2, 17, said, answers)
     event = json.loads(json.dumps(record.to_json()))
     assert RecordedTurn.from_json(event) == record
     assert check(record, said) is None

@@ -6,7 +6,7 @@ import pytest
 
 from executions.sandbox import NO_VALUE, Complete, Limits, Progress, Settled, Turn
 from forge_project.kernel.errors import Invalid
-from tests.unit.sandbox.driving import NOW, run, start
+from tests.unit.sandbox.driving import KNOWN, NOW, run, start
 
 
 def test_a_value_comes_back(zygote):
@@ -281,3 +281,36 @@ def test_limits_refuse_what_is_out_of_range():
         with pytest.raises(Invalid) as caught:
             Limits(**{name: value})
         assert caught.value.facts["path"] == f"/limits/{name}"
+
+
+def test_the_catalog(zygote):
+    source = """
+    const found = await catalog.search("file", {limit: 2});
+    const one = await catalog.describe("file.read");
+    const none = await catalog.describe("no.such").catch((e) => [e instanceof ToolError, e.name, e.code, e.retryable]);
+    return [found.map((c) => c.name), one, none, (await catalog.search("zzz")), (await catalog.search()).length]
+    """
+    names, one, none, empty, every = run(zygote, source).value
+    assert names == ["file.list", "file.read"]
+    assert one == KNOWN["file.read"]
+    assert none == [True, "ToolError", "TOOL_NOT_FOUND", False]
+    assert (empty, every) == ([], 3)
+
+
+def test_catalog_questions_are_counted_and_checked(zygote):
+    source = """
+    const all = await Promise.allSettled(Array.from({length: 101}, () => catalog.search("file")));
+    const bad = [() => catalog.search(5), () => catalog.search("x".repeat(201)), () => catalog.search("x", {limit: 0})];
+    const kinds = await Promise.all(bad.map((ask) => ask().catch((e) => e.constructor.name)));
+    return [all.filter((one) => one.status === "fulfilled").length, all[100].reason.code, kinds]
+    """
+    assert run(zygote, source).value == [100, "CALL_LIMIT", ["TypeError"] * 3]
+
+
+def test_a_catalog_question_nobody_waits_for_holds_nothing_up(zygote):
+    done = run(zygote, "catalog.search('x'); return 1")
+    assert (done.value, done.end.unawaited) == (1, ())
+    assert (
+        run(zygote, "await catalog.search('file', {limit: 99}); await new Promise(() => {})").code
+        == "UNRESOLVABLE_PROMISE"
+    )

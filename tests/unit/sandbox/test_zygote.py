@@ -13,7 +13,7 @@ from executions.sandbox import Complete, Zygote, Zygotes, zygotes
 from executions.sandbox import zygote as zygote_module
 from executions.sandbox.inside import seccomp
 from forge_project.kernel.errors import NotReady
-from tests.unit.sandbox.driving import run, start
+from tests.unit.sandbox.driving import ENGINE, run, start
 
 
 @pytest.fixture
@@ -24,9 +24,8 @@ def keeper():
 
 
 def test_it_says_what_it_is(zygote):
-    assert zygote.isolation == "seccomp"
-    assert zygote.selection_reason == ""
-    assert zygote.engine.name == "quickjs-ng"
+    assert (zygote.isolation, zygote.selection_reason != "") in {("seccomp+ns", False), ("seccomp", True)}
+    assert zygote.engine.name == ENGINE
     assert zygote.alive()
 
 
@@ -57,6 +56,20 @@ def test_guests_of_a_killed_zygote_end_and_the_next_spawn_works(keeper):
     os.kill(zygote_pid(guest), signal.SIGKILL)
     end = guest.receive(deadline=time.monotonic() + 5)
     assert end.code == "ISOLATE_FAILURE"
+    assert guest.kill()
+    assert run(keeper, "return 1").value == 1
+
+
+def test_without_its_pid_namespaces_first_process_a_zygote_ends(keeper):
+    if keeper.current().isolation != "seccomp+ns":
+        pytest.skip(keeper.current().selection_reason)
+    guest = keeper.spawn(start("await sleep(1)"))
+    guest.receive(deadline=time.monotonic() + 5)
+    zygote = zygote_pid(guest)
+    children = Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()
+    (first,) = {int(pid) for pid in children} - {guest.pid}
+    os.kill(first, signal.SIGKILL)
+    assert guest.receive(deadline=time.monotonic() + 5).code == "ISOLATE_FAILURE"
     assert guest.kill()
     assert run(keeper, "return 1").value == 1
 

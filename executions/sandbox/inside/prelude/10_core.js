@@ -5,10 +5,11 @@ const stringify = JSON.stringify, parse = JSON.parse, Str = String, RealDate = D
 const setProto = O.setPrototypeOf, objectProto = O.prototype;
 const define = O.defineProperty, keysOf = O.keys, ownProperty = O.getOwnPropertyDescriptor, protoOf = O.getPrototypeOf;
 const freeze = O.freeze, isArray = Array.isArray, isInteger = Number.isInteger, isFinite = Number.isFinite;
-const isError = Error.isError, isSafe = Number.isSafeInteger, trunc = Math.trunc, imul = Math.imul;
+const isSafe = Number.isSafeInteger, trunc = Math.trunc, imul = Math.imul;
 const then = P.prototype.then, exec = RegExp.prototype.exec, join = Array.prototype.join;
-const sliced = Str.prototype.slice, indexOf = Str.prototype.indexOf, unitAt = Str.prototype.charCodeAt, wellFormed = Str.prototype.toWellFormed;
-const isWellFormed = Str.prototype.isWellFormed, sourceOf = Function.prototype.toString;
+const sliced = Str.prototype.slice, indexOf = Str.prototype.indexOf, unitAt = Str.prototype.charCodeAt;
+const sourceOf = Function.prototype.toString, toText = O.prototype.toString, ownHas = O.prototype.hasOwnProperty;
+const hasOwn = (target, key) => apply(ownHas, target, [key]);
 const mapGet = Map.prototype.get, mapSet = Map.prototype.set, mapHas = Map.prototype.has, mapDelete = Map.prototype.delete;
 const mapSize = ownProperty(Map.prototype, "size").get, mapEach = Map.prototype.forEach, mapClear = Map.prototype.clear, MapOf = Map, weakGet = WeakMap.prototype.get, weakSet = WeakMap.prototype.set;
 const weakHas = WeakMap.prototype.has, RealFunction = Function, TypeErr = TypeError, RangeErr = RangeError;
@@ -25,6 +26,19 @@ const found = (regexp, text) => apply(exec, regexp, [text]) !== null; // for exp
 const NUL = /\u0000/, LONG_DIGITS = /[0-9]{16}/, NON_ASCII = /[\u0080-\uffff]+/g, BRACKETS = setProto(["[", "{"], null);
 // What in a short JSON text needs a closer look: non-ASCII, integers that may be too long, lone surrogates, U+0000.
 const SUSPECT = /[\u0080-\uffff]|[0-9]{16}|\\u(?:d[89a-f]|0000)/, SHORT = 2 * MAX_DEPTH;
+
+// quickjs 1.19.4 is an engine of 2021; what this prelude itself needs of later ones stands here.
+const OLD = typeof Error.isError !== "function";
+const isError = Error.isError || function (value) {
+  try { return typeof value === "object" && value !== null && apply(toText, value, []) === "[object Error]"; } catch (trap) { return false; }
+};
+const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+const isWellFormed = Str.prototype.isWellFormed || function isWellFormed() { return !found(LONE, Str(this)); };
+const wellFormed = Str.prototype.toWellFormed || function toWellFormed() {
+  let text = Str(this), hit;
+  while ((hit = apply(exec, LONE, [text])) !== null) text = apply(sliced, text, [0, hit.index]) + "\ufffd" + apply(sliced, text, [hit.index + 1]);
+  return text;
+};
 const SIMPLE = /^[ !#-[\]-~]*$/;
 
 // A limit's error carries the code the execution fails with if nobody catches it.
@@ -186,7 +200,7 @@ function shown(value) {
   return Str(value);
 }
 
-const FRAME_LINE = /<input>:([0-9]+):/g;
+const FRAME_LINE = /<input>:([0-9]+)/g;
 function lineOf(error) {
   try {
     const stack = isError(error) ? error.stack : undefined;

@@ -86,6 +86,36 @@ function unawaited() {
   return "[" + joined(numbers, ",") + "]";
 }
 
+// The catalog: questions go out with the turn, at most MAX_LOOKUPS of them in all.
+const MAX_LOOKUPS = 100, MAX_ENTRIES = 20, MAX_QUERY = 200;
+let lookups = list(), lookupsAsked = 0;
+const lookedUp = new MapOf();
+function lookUp(op, query, limit) {
+  return new P((resolve, reject) => {
+    if (typeof query !== "string" || query.length > MAX_QUERY) throw new TypeErr("catalog." + op + ": text of at most " + MAX_QUERY + " characters is needed");
+    if (!isInteger(limit) || limit < 1) throw new TypeErr("catalog.search: the limit must be a whole number from 1");
+    if (lookupsAsked >= MAX_LOOKUPS) return reject(refusal("CALL_LIMIT", "this execution may ask the catalog " + MAX_LOOKUPS + " times"));
+    const most = limit > MAX_ENTRIES ? MAX_ENTRIES : limit;
+    put(lookups, '{"request_id":' + ++lookupsAsked + ',"op":"' + op + '","query":' + plain(query) + ',"limit":' + most + "}");
+    apply(mapSet, lookedUp, [lookupsAsked, { resolve, reject, one: op === "describe" }]);
+    return undefined;
+  });
+}
+function answerOne(answer) {
+  const asker = apply(mapGet, lookedUp, [answer.request_id]);
+  if (asker === undefined) return;
+  apply(mapDelete, lookedUp, [answer.request_id]);
+  if (answer.ok === true) asker.resolve(asker.one ? answer.entries[0] : answer.entries);
+  else asker.reject(new ToolError(answer.error));
+}
+define(globalThis, "catalog", {
+  value: freeze({
+    search(query = "", options = {}) { return lookUp("search", query, options === null || options.limit === undefined ? 10 : options.limit); },
+    describe(name) { return lookUp("describe", name, 1); },
+  }),
+  writable: true, configurable: true,
+});
+
 // tools.call, and tools.<family>.<name> for every capability of the catalog the caller may use.
 const RESERVED = "call";
 const camel = (part) => {
@@ -101,10 +131,10 @@ function buildTools(names) {
     const leaf = path.pop();
     let at = tools;
     for (const step of path) {
-      if (!O.hasOwn(at, step)) { at[step] = O.create(null); nodes.push(at[step]); }
+      if (!hasOwn(at, step)) { at[step] = O.create(null); nodes.push(at[step]); }
       at = at[step];
     }
-    const branch = O.hasOwn(at, leaf) ? at[leaf] : {};
+    const branch = hasOwn(at, leaf) ? at[leaf] : {};
     const use = (input, options) => call(name, input, options);
     at[leaf] = O.assign(use, branch);
     nodes.push(use);

@@ -22,16 +22,21 @@ function failWith(error) {
 // both, and one that closes only the function leaves a function that does not read as written.
 const PAD = "\n".repeat(FIRST_LINE - 3);
 const OPENING = "async function __script__(){\n";
-function compile(source) {
-  const lines = source.split("\n").length; // at start only: nothing of the guest has run yet
-  const faultLine = lines + 2;
+function fault(source) { // what the parser says of it; never runs
   try {
     RealFunction(PAD + "return;try{" + OPENING + source + "\n}}finally{}\n@");
   } catch (error) {
-    if (!engineSays(error, SyntaxError, "")) return failWith(error), undefined;
-    const line = lineOf(error);
-    if (line !== faultLine) return fail("SCRIPT_SYNTAX", describe(error), line < lines ? line : lines), undefined;
+    return error;
   }
+  return undefined;
+}
+function compile(given) {
+  const lines = given.split("\n").length; // at start only: nothing of the guest has run yet
+  const source = OLD ? mended(given) : given, faultLine = lines + 2;
+  const stop = fault(source);
+  if (!engineSays(stop, SyntaxError, "")) return failWith(stop), undefined;
+  const line = lineOf(stop);
+  if (line !== faultLine) return fail("SCRIPT_SYNTAX", describe(stop), line < lines ? line : lines), undefined;
   try {
     const script = RealFunction(PAD + "return __script__;" + OPENING + source + "\n}")();
     if (apply(sourceOf, script, []) === OPENING + source + "\n}") return script;
@@ -42,6 +47,25 @@ function compile(source) {
     fail("SCRIPT_SYNTAX", describe(error), line < lines ? line : lines);
   }
   return undefined;
+}
+
+// quickjs 1.19.4 takes `await` for the rest of a function declared right before it: where its parser stops at such an
+// `await`, the closing brace before gets a semicolon.
+function mended(source) {
+  const lines = source.split("\n");
+  for (let tries = 0; tries < lines.length; tries++) {
+    const line = lineOf(fault(lines.join("\n"))), stopped = lines[line - 1];
+    if (stopped === undefined) break;
+    if (/\}[ \t]*await\b/.test(stopped)) {
+      lines[line - 1] = stopped.replace(/\}[ \t]*(?=await\b)/g, "}; ");
+      continue;
+    }
+    let at = line - 2;
+    while (at >= 0 && /^\s*(\/\/.*)?$/.test(lines[at])) at--;
+    if (at < 0 || !/^\s*await\b/.test(stopped) || !/\}\s*$/.test(lines[at])) break;
+    lines[at] += ";";
+  }
+  return lines.join("\n");
 }
 
 function finish(value) {
@@ -91,26 +115,28 @@ function settle(text) {
   setClock(given.now);
   if (isSafe(given.grant) && given.grant >= 0) credit += given.grant;
   for (let i = 0; i < given.results.length; i++) settleOne(given.results[i]);
+  for (let i = 0; i < given.catalog.length; i++) answerOne(given.catalog[i]);
 }
 
 // The next frame's payload; once the script has ended "!" and, if there is something left to say, its last payload.
 // Output, log and state always fit together; calls that don't wait for the next frame.
-const FRAME = setProto(['{"calls":[', "", '],"sleep":[', "", '],"catalog":[],"output":[', "", '],"log":[', "",
+const FRAME = setProto(['{"calls":[', "", '],"sleep":[', "", '],"catalog":[', "", '],"output":[', "", '],"log":[', "",
   '],"progress":[', "", '],"state":[', "", "]}"], null);
 function turn() {
   tellFloating();
   let said = 8 * lastProgress.length;
-  FRAME[5] = FRAME[7] = "";
-  if (outputs.length > 0) { said += bytesOf(FRAME[5] = joined(outputs, ",")); outputs = list(); }
-  if (logs.length > 0) { said += bytesOf(FRAME[7] = joined(logs, ",")); logs = list(); }
-  FRAME[9] = lastProgress;
+  FRAME[5] = FRAME[7] = FRAME[9] = "";
+  if (lookups.length > 0) { said += bytesOf(FRAME[5] = joined(lookups, ",")); lookups = list(); }
+  if (outputs.length > 0) { said += bytesOf(FRAME[7] = joined(outputs, ",")); outputs = list(); }
+  if (logs.length > 0) { said += bytesOf(FRAME[9] = joined(logs, ",")); logs = list(); }
+  FRAME[11] = lastProgress;
   lastProgress = "";
-  said += bytesOf(FRAME[11] = takeState());
+  said += bytesOf(FRAME[13] = takeState());
   sendCalls(FRAME_ROOM - said);
   FRAME[1] = callParts;
   FRAME[3] = sleepParts;
-  if (ending === null && inFlight() === 0 && !isWaiting()) {
-    fail("UNRESOLVABLE_PROMISE", "the script waits for a promise that nothing can settle", 0, nullFloats ? "N" : "F");
+  if (ending === null && inFlight() === 0 && !isWaiting() && sizeOf(lookedUp) === 0) {
+    fail("UNRESOLVABLE_PROMISE", "the script waits for a promise that nothing can settle", 0, nullFloats || OLD ? "N" : "F");
   }
   if (ending === null) return joined(FRAME, ""); // flat: the binding can't take a string that is still a rope
   return said + callParts.length + sleepParts.length === 0 ? "!" : joined(setProto(["!", joined(FRAME, "")], null), "");

@@ -1,5 +1,5 @@
 // URL and URLSearchParams, enough for what agents do: parse, resolve, read and change parts. No punycode, no special IPv4 forms.
-const form = (text) => encodeURIComponent(Str(text).toWellFormed()).replace(/%20/g, "+").replace(/[!'()~]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
+const form = (text) => encodeURIComponent(apply(wellFormed, Str(text), [])).replace(/%20/g, "+").replace(/[!'()~]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
 function unform(text) {
   const spaced = text.replace(/\+/g, " ");
   try { return decodeURIComponent(spaced); } catch (fault) { return spaced; }
@@ -50,7 +50,7 @@ class URLSearchParams {
 
 const PORTS = { "http:": "80", "https:": "443", "ws:": "80", "wss:": "443", "ftp:": "21" };
 const badUrl = (text) => new TypeErr("Invalid URL: " + shortened(Str(text), 200));
-const quoted = (text) => text.replace(/[^\x21-\x7e]|["<>`]/gu, (c) => encodeURIComponent(c.toWellFormed()));
+const quoted = (text) => text.replace(/[^\x21-\x7e]|["<>`]/gu, (c) => encodeURIComponent(apply(wellFormed, c, [])));
 
 function splitUrl(text) {
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text);
