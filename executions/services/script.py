@@ -54,7 +54,8 @@ class Script:
         self._lookups: tuple[Lookup, ...] = ()
         self._unwritten: list[tuple[Call, Ended]] = []
         self._reports: SimpleQueue[Report] = SimpleQueue()
-        self._unknown = self._stopped = self._noted = first is None  # a resumed one is noted before its replay
+        self._unknown = self._stopped = False
+        self._noted = first is None  # a resumed guest is noted before its replay
         self._last_turn: Turn | None = None  # the final one, written by the closing transaction
         self._writes: list[StateWrite] = []
 
