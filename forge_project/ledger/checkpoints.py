@@ -38,14 +38,15 @@ def _moved() -> list[Head]:
     return list(rows.values_list("pk", "head_seq", "head_hash")[:HEADS])
 
 
-def _write(heads: Sequence[Head], signer: signing.Signer, **more: Any) -> int:
+def _write(heads: Sequence[Head], signer: signing.Signer) -> int:
     """One checkpoint after the last; Conflict if another process was writing one too."""
     last = Checkpoint.objects.order_by("-number").first()
     number, prev = (last.number + 1, last.digest) if last else (1, "")
-    return _insert(number, prev, heads, signer, **more)
+    return insert(number, prev, heads, signer)
 
 
-def _insert(number: int, prev: str, heads: Sequence[Head], signer: signing.Signer, **more: Any) -> int:
+def insert(number: int, prev: str, heads: Sequence[Head], signer: signing.Signer, **more: Any) -> int:
+    """Writes the checkpoint `number`, chained to `prev`; Conflict if another process wrote it."""
     said = {"checkpoint": number, "prev": prev, "at": clock.text(clock.now()), "heads": [list(head) for head in heads]}
     payload = canonical.text(said | more)
     signed = Signed(payload=payload, signature=signer.sign(payload), key_id=signer.key_id)
@@ -91,19 +92,3 @@ def deliver() -> int:
 def newest() -> int:
     """The number of the database's newest checkpoint; 0 without any."""
     return Checkpoint.objects.order_by("-number").values_list("number", flat=True).first() or 0
-
-
-def restore() -> int | None:
-    """Goes on after the sink's newest checkpoint, saying from which one the database was restored; None if level.
-
-    What was checkpointed in between is lost, and said to be.
-    """
-    path = settings.FORGE_CHECKPOINT_SINK
-    there = sink.last(Path(path)) if path else None
-    ours = newest()
-    if there is None or (number := there.body()["checkpoint"]) <= ours:
-        return None
-    heads = list(Invocation.objects.order_by("pk").values_list("pk", "head_seq", "head_hash")[:HEADS])
-    made = _insert(number + 1, there.digest, heads, signing.signer(), restored={"from": ours, "to": number})
-    deliver()
-    return made

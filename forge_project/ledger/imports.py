@@ -63,12 +63,12 @@ def load(
     owner: str,
     *,
     check: bool = False,
-    progress: Callable[[int], object] = lambda _bytes: None,
+    progress: Callable[[int], object] = lambda _position: None,
     tell: Callable[[Item], object] = lambda _item: None,
 ) -> Report:
     """Imports a file of JSON lines for `owner`; goes on where an earlier try stopped. `check` writes nothing.
 
-    `progress` is told the bytes that are in, `tell` what became of each item.
+    `progress` is told how many bytes of the file are behind, `tell` what became of each item.
     """
     with path.open("rb") as file:
         fingerprint = f"sha256:{file_digest(file, 'sha256').hexdigest()}"
@@ -88,10 +88,8 @@ def load(
             _one(row, batch, place, report, tell, check=check)
             if report.refused and not check:
                 return report
-            progress(batch.end - row.position if check else 0)
             row.position, row.items = batch.end, batch.lines[-1][0]
-            if not check:
-                progress(batch.end)
+            progress(batch.end)
         if not check:
             Import.objects.filter(pk=row.pk).update(done=True)
         return report
