@@ -8,3 +8,10 @@ class ApprovalsConfig(AppConfig):
 
     name = "approvals"
     verbose_name = "Approvals"
+
+    def ready(self) -> None:
+        """Tells the ledger what approvals bear witness to. No database work here."""
+        from approvals import selectors
+        from forge_project.ledger import ports
+
+        ports.witnesses["approval"] = selectors.lost_invocations

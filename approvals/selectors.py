@@ -1,16 +1,18 @@
 """Reads of approvals."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from approvals.eligibility import is_agent
 from approvals.models import Approval
 from approvals.states import State
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Missing
+from forge_project.ledger.models import Invocation
 
 
 def get(ref: str) -> Approval:
@@ -65,3 +67,9 @@ def as_json(row: Approval) -> dict[str, Any]:
 
 def _rows() -> QuerySet[Approval]:
     return Approval.objects.select_related("caller", "on_behalf_of", "decided_by", "revoked_by")
+
+
+def lost_invocations() -> Iterable[str]:
+    """Invocations that approvals name and the ledger has no more."""
+    gone = Approval.objects.filter(~Exists(Invocation.objects.filter(pk=OuterRef("invocation_id"))))
+    return gone.order_by("invocation_id").values_list("invocation_id", flat=True).distinct().iterator(chunk_size=500)

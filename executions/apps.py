@@ -10,11 +10,14 @@ class ExecutionsConfig(AppConfig):
     verbose_name = "Executions"
 
     def ready(self) -> None:
-        """Sets what approvals calls when a person has decided, and loads the capabilities (a bad one stops here)."""
+        """Sets what approvals and the ledger ask the machine, and loads the capabilities (a bad one stops here)."""
         from approvals import ports
         from executions import checks  # noqa: F401  # registers the system checks
+        from executions.selectors import witness
         from executions.services import catalog, holds, waiting
+        from forge_project.ledger import ports as ledger
 
         catalog.registry()
         ports.decided = waiting.on_decided
         ports.still_holds = holds.still_holds
+        ledger.witnesses["execution"] = witness.lost

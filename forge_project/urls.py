@@ -16,6 +16,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("executions.api.urls")),
     path("api/v1/", include("approvals.api.urls")),
+    path("api/v1/", include("forge_project.ledger.api.urls")),
     path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("healthz", Healthz.as_view(), name="healthz"),
     path("readyz", Readyz.as_view(), name="readyz"),

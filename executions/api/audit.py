@@ -9,7 +9,7 @@ from executions.api import queries, records, schemas
 from executions.models import Call
 from executions.selectors import events, output, rows
 from forge_project.kernel.edge.openapi import paged, problems
-from forge_project.kernel.edge.paging import Order, PageQuery, number, page
+from forge_project.kernel.edge.paging import Order, PageQuery, count, number, page
 from forge_project.kernel.edge.requests import read_query, user_of
 
 
@@ -41,8 +41,8 @@ class Events(APIView):
         """In order, with hashes, each checked now."""
         query = read_query(request, PageQuery)
         row = rows.get_for(user_of(request), ref)
-        found = page(request, events.of(row.pk), Order((("seq", number),)), query)
-        return found.answer(events.as_json(row.pk, found.rows))
+        found = page(request, events.of(row.pk), Order((("id", count),)), query)
+        return found.answer(events.as_json(found.rows))
 
 
 class Output(APIView):

@@ -73,8 +73,8 @@ def _approval(row: Approval) -> dict[str, Any]:
 
 
 def _events(ref: str) -> list[dict[str, Any]]:
-    rows: list[Event] = list(events.of(ref).order_by("seq", "id").iterator(chunk_size=_PAGE))
-    return events.as_json(ref, rows)
+    rows: list[Event] = list(events.of(ref).order_by("id").iterator(chunk_size=_PAGE))
+    return events.as_json(rows)
 
 
 def _columns(row: Any, names: tuple[str, ...]) -> dict[str, Any]:

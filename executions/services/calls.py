@@ -12,7 +12,7 @@ from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Lease
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
-from executions.services import asking, journal, sealed, settle
+from executions.services import asking, journal, late, sealed, settle
 from executions.services.boundary import Boundary, MustAsk, denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
@@ -178,6 +178,17 @@ def _commit(job: Job, execution: Execution, outcome: Outcome) -> Report:
     applied = SideEffect.APPLIED if outcome.effect_applied else SideEffect.NOT_APPLIED
     stored = [store(artifact.content) for artifact in outcome.artifacts]
     failpoints.reach("t2.before")
+    try:
+        ended = _write_outcome(job, execution, outcome, stored, SideEffect.NOT_STARTED if quiet else applied)
+    except LeaseLost:
+        if not quiet:
+            late.keep(job.call, job.guard.lease, _checked(outcome, job.limits, applied), stored)
+        raise
+    failpoints.reach("t2.after")
+    return Report(n=job.call.n, state="ended", told=ended.told())
+
+
+def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: list[str], effect: SideEffect) -> Ended:
     with writing(job.guard.lease.ref) as page:
         held(page, job.guard.lease)
         refs = [
@@ -199,10 +210,9 @@ def _commit(job: Job, execution: Execution, outcome: Outcome) -> Report:
             ).ref
             for at, (artifact, digest) in enumerate(zip(outcome.artifacts, stored, strict=True))
         ]
-        ended = _checked(outcome, job.limits, SideEffect.NOT_STARTED if quiet else applied, tuple(refs))
+        ended = _checked(outcome, job.limits, effect, tuple(refs))
         journal.finish(page, job.call, ended)
-    failpoints.reach("t2.after")
-    return Report(n=job.call.n, state="ended", told=ended.told())
+    return ended
 
 
 def _checked(outcome: Outcome, limits: Limits, effect: SideEffect, refs: tuple[str, ...] = ()) -> Ended:

@@ -1,5 +1,7 @@
 """Chooses what runs next. The rows are the queue; a hint only says *look*."""
 
+import logging
+
 from django.conf import settings
 from django.db.models import F, Q
 
@@ -9,9 +11,11 @@ from executions.states import Kind, Status
 from executions.transitions import Lease, move
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Conflict, Missing
+from forge_project.ledger import restoring
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import writing
 
+log = logging.getLogger("forge.claim")
 _CANDIDATES = 20
 
 
@@ -20,6 +24,9 @@ def claim_next(runtime: Runtime) -> Lease | None:
 
     The ref is taken in `runtime` before it is claimed: reconcile never meets a row of ours that nobody drives yet.
     """
+    if restoring.behind():
+        log.error("the database is older than its checkpoints' sink: `manage.py restored` before anything runs")
+        return None
     for ref in _candidates():
         if not runtime.take(ref):
             continue

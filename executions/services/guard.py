@@ -11,7 +11,8 @@ from executions.services.runtime import Runtime
 from executions.states import Access
 from executions.transitions import Lease, held
 from forge_project.kernel import clock
-from forge_project.kernel.errors import Unidentified
+from forge_project.kernel.errors import NotReady, Unidentified
+from forge_project.ledger import restoring
 from forge_project.ledger.writing import Page
 
 
@@ -35,6 +36,8 @@ class Guard:
             raise LeaseLost("this worker's heartbeat is too old to begin an effect", execution=execution.ref)
         if clock.monotonic() >= self.deadline or clock.now() >= execution.expires_at:
             raise DeadlinePassed("the execution's time is used up", execution=execution.ref)
+        if writes and restoring.behind():
+            raise NotReady("the database is older than its checkpoints' sink", part="ledger")
         _still_stands(execution, writes=writes)
         return execution
 

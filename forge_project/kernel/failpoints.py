@@ -10,7 +10,10 @@ _LIFE = (
     "submit.before_commit submit.after_commit publish.before publish.after claim.after close.before reconcile.middle"
 )
 _CALL = "t1.before t1.after effect.before effect.middle effect.after t2.before t2.after"
-_LEDGER = "ledger.before_insert ledger.after_insert ledger.after_head"
+_LEDGER = (
+    "ledger.before_insert ledger.after_insert ledger.after_head ledger.successor "
+    "ledger.chunk ledger.stream_end ledger.checkpoint ledger.sink ledger.purge ledger.import"
+)
 NAMES = frozenset(f"{_LIFE} {_CALL} {_LEDGER}".split())  # read as names, not as punctuation
 
 

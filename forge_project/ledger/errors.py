@@ -1,6 +1,6 @@
 """The ledger's refusals."""
 
-from forge_project.kernel.errors import Conflict, Invalid
+from forge_project.kernel.errors import Conflict, Denied, Invalid
 
 
 class InvocationSealed(Conflict):
@@ -31,3 +31,21 @@ class UnsupportedProtocol(Invalid):
     """Written by a newer Forge than this one."""
 
     code = "LEDGER_PROTOCOL"
+
+
+class ReservedInvocation(Denied):
+    """An invocation Forge opened for itself takes Forge's writers only."""
+
+    code = "RESERVED_INVOCATION"
+
+
+class ReservedFact(Denied):
+    """A fact that only the tool boundary (or Forge itself) may state."""
+
+    code = "RESERVED_FACT"
+
+
+class LedgerCorrupt(Conflict):
+    """A stored row is not what was written; `facts` say where. Other invocations go on."""
+
+    code = "LEDGER_CORRUPT"

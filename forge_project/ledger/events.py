@@ -40,6 +40,8 @@ class Event:
     actions: Mapping[str, Any] | None = None
     refs: Mapping[str, str] | None = None
     status: Status | None = None
+    branch: str | None = None
+    partial: bool = False
     event_id: str | None = None
     ts: int | None = None
     source: Source = "forge"
@@ -47,11 +49,17 @@ class Event:
     @property
     def terminal(self) -> bool:
         """Whether this event seals its invocation."""
-        return self.status in TERMINAL or (self.actions or {}).get("end_invocation") is True
+        return not self.partial and (self.status in TERMINAL or (self.actions or {}).get("end_invocation") is True)
 
     def payload(self, identity: Identity, event_id: str, ts: int | None = None) -> dict[str, Any]:
         """The exact-key JSON that is stored; absent fields are left out."""
-        optional = {"status": self.status, "content": self.content, "actions": self.actions, "refs": self.refs}
+        optional = {
+            "branch": self.branch,
+            "status": self.status,
+            "content": self.content,
+            "actions": self.actions,
+            "refs": self.refs,
+        }
         return {
             "event_id": event_id,
             "session_id": identity.session_id,
@@ -61,7 +69,7 @@ class Event:
             "ts": ts if ts is not None else self.ts if self.ts is not None else clock.millis(clock.now()),
             "role": self.role,
             "author": self.author,
-            "partial": False,
+            "partial": self.partial,
         } | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -77,6 +85,13 @@ def kind_of(payload: Mapping[str, Any]) -> str:
     if actions.get("end_invocation") is True:
         return "invocation_end"
     return str((actions.get("forge") or {}).get("fact", "runtime_fact"))
+
+
+def ends(payload: Mapping[str, Any]) -> bool:
+    """Whether a stored event seals its invocation."""
+    if payload.get("partial"):
+        return False
+    return payload.get("status") in TERMINAL or (payload.get("actions") or {}).get("end_invocation") is True
 
 
 def fact(name: str, /, *, status: Status | None = None, event_id: str | None = None, **data: Any) -> Event:

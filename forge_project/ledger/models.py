@@ -17,9 +17,21 @@ class Invocation(models.Model):
     head_seq = models.PositiveBigIntegerField(default=0)
     head_hash = models.CharField(max_length=64)
     sealed_at = models.CharField(max_length=27, blank=True, default="")
+    opened_by = models.CharField(max_length=10, default="forge", help_text="forge: only Forge's own writers add to it")
+    follows = models.CharField(max_length=ID, blank=True, default="", help_text="the sealed one it goes on from")
+    successors = models.PositiveIntegerField(default=0, help_text="how many `<id>~<k>` follow it")
+    checkpointed_seq = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["owner", "session_id", "run_id"], name="invocation_by_session")]
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def family(self) -> list[str]:
+        """The ids of this invocation and, for the first of a family, of its successors, in order."""
+        return [self.id, *(f"{self.id}~{k}" for k in range(1, self.successors + 1))]
 
 
 class Event(models.Model):
@@ -59,6 +71,9 @@ class OperationState(models.TextChoices):
     RECOVERY_COMPLETED = "recovery_completed"
     RECOVERY_NOT_APPLIED = "recovery_not_applied"
     RECOVERY_PARKED = "recovery_parked"
+    RESOLVED = "resolved"
+    CALLED = "called"  # by an agent, outside Forge's boundary
+    ANSWERED = "answered"
 
 
 class Operation(models.Model):
@@ -85,11 +100,74 @@ class Operation(models.Model):
         return self.operation_id
 
 
+class Stream(models.Model):
+    """Live text before its final event: what comes in chunks, and after which event it is shown."""
+
+    key = models.CharField(primary_key=True, max_length=64)
+    invocation = models.ForeignKey(Invocation, models.PROTECT, related_name="streams")
+    payload = models.TextField(help_text="the event so far, without its text")
+    anchor = models.CharField(max_length=ID, blank=True, default="", help_text="the last event when it began")
+    chunks = models.PositiveIntegerField(default=0)
+    ended = models.BooleanField(default=False, help_text="its final event is stored; chunks are ignored")
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Chunk(models.Model):
+    """A piece of a stream; never rewritten, deleted with its stream."""
+
+    id = models.BigAutoField(primary_key=True)
+    stream = models.ForeignKey(Stream, models.CASCADE, related_name="pieces", db_index=False)
+    chunk_no = models.PositiveIntegerField()
+    text = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["stream", "chunk_no"], name="chunk_once")]
+
+    def __str__(self) -> str:
+        return f"{self.stream_id} {self.chunk_no}"
+
+
+class Import(models.Model):
+    """One source of imported events, by the digest of its bytes, and how far it got."""
+
+    id = models.BigAutoField(primary_key=True)
+    owner = models.CharField(max_length=ID)
+    fingerprint = models.CharField(max_length=ID)
+    path = models.TextField()
+    items = models.PositiveBigIntegerField(default=0, help_text="items that are in")
+    position = models.PositiveBigIntegerField(default=0, help_text="bytes of the file that are in")
+    done = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["owner", "fingerprint"], name="import_once")]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class Checkpoint(models.Model):
+    """A signed statement of all heads that moved since the one before; `payload` is exactly what was signed."""
+
+    number = models.PositiveBigIntegerField(primary_key=True)
+    payload = models.TextField()
+    digest = models.CharField(max_length=64)
+    signature = models.CharField(max_length=128)
+    key_id = models.CharField(max_length=16)
+    sent = models.BooleanField(default=False, help_text="it is in the sink")
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
 class Tombstone(models.Model):
     """Leave for one invocation's events to be deleted; verify demands a signature that it then accepts."""
 
     invocation_id = models.CharField(primary_key=True, max_length=ID)
+    statement = models.TextField(blank=True, default="", help_text="what was removed, exactly as signed")
     signature = models.TextField(blank=True, default="")
+    key_id = models.CharField(max_length=16, blank=True, default="")
 
     def __str__(self) -> str:
         return self.invocation_id

@@ -57,7 +57,7 @@ def request(page: Page, tool: Tool, purpose: str = "", *, new: bool = False) -> 
             author="agent",
             content={"kind": "function_call", "id": tool.call_id, "name": tool.tool, "args": tool.args},
             actions={"forge": {"fact": "call.requested"} | said},
-            refs=_refs(tool, bound=False),
+            refs=refs_of(tool, bound=False),
         ),
         new=new,
     )
@@ -66,14 +66,14 @@ def request(page: Page, tool: Tool, purpose: str = "", *, new: bool = False) -> 
 def prepare(page: Page, tool: Tool, attempt: int) -> bool:
     """T1: the dispatch fact. True = this writer may dispatch; False = this very attempt has already prepared it."""
     if not _insert(page, tool, attempt, OperationState.PREPARED):
-        row = _operation(tool)
+        row = row_of(tool)
         if (row.invocation_id, row.call_id, row.args_digest) != (page.invocation_id, tool.call_id, tool.args_digest):
             raise OperationConflict("this operation is another call's", scan="identity_conflict")
         if row.state == OperationState.PREPARED and row.attempt == attempt:
             return False
         if row.state != OperationState.RETRIED or row.attempt >= attempt:
             raise OperationConflict("this operation was dispatched before", scan="duplicate_dispatch")
-        _move(tool, row, OperationState.PREPARED, attempt=attempt)
+        move_row(tool, row, OperationState.PREPARED, attempt=attempt)
     dispatch = {
         "operation_id": tool.operation_id,
         "tool_call_id": tool.call_id,
@@ -86,7 +86,7 @@ def prepare(page: Page, tool: Tool, attempt: int) -> bool:
         Event(
             event_id=f"{tool.operation_id}_dispatch_{attempt}",
             actions={"tool_dispatch": dispatch},
-            refs=_refs(tool),
+            refs=refs_of(tool),
         ),
         new=True,
     )
@@ -98,7 +98,7 @@ def outcome(page: Page, tool: Tool, ended: Outcome) -> bool:
     if statements.commit_outcome(tool.operation_id):
         page.add(_response(tool, ended), new=True)
         return True
-    row = _operation(tool)
+    row = row_of(tool)
     if row.state != OperationState.OUTCOME_COMMITTED:
         raise OperationConflict("this operation is settled already", scan="duplicate_response", state=row.state)
     page.add(_response(tool, ended))  # the exact repeat passes, another outcome is a conflict
@@ -107,7 +107,7 @@ def outcome(page: Page, tool: Tool, ended: Outcome) -> bool:
 
 def reject(page: Page, tool: Tool, ended: Outcome) -> None:
     """A call that is never dispatched (denied, expired, cancelled, bad input): an unbound error response."""
-    if not _insert(page, tool, 0, OperationState.REJECTED) and _operation(tool).state != OperationState.REJECTED:
+    if not _insert(page, tool, 0, OperationState.REJECTED) and row_of(tool).state != OperationState.REJECTED:
         raise OperationConflict("a dispatched call can't be rejected", scan="lane_conflict")
     page.add(_response(tool, ended, bound=False))
 
@@ -124,18 +124,32 @@ class Recovery:
     outcome: Outcome | None = None
 
 
+def _refuse_contradiction(seen: Recovery) -> None:
+    if seen.disposition in {"parked", "retried"}:
+        if seen.outcome is not None:
+            raise OperationConflict("what is not settled has no outcome", scan="outcome_for_parked")
+        return
+    if seen.outcome is None:
+        raise OperationConflict("what is settled has an outcome", scan="outcome_required")
+    if (seen.disposition == "completed") != (seen.observation == "matches_expected_state"):
+        raise OperationConflict("this decision does not follow from what was seen", scan="reconcile_decision_conflict")
+    if (seen.disposition == "completed") == seen.outcome.is_error:
+        raise OperationConflict(
+            "completed goes with a success, not_applied with an error", scan="outcome_not_successful"
+        )
+
+
 def recover(page: Page, tool: Tool, seen: Recovery) -> None:
     """The recovery bundle: reconcile result, outcome where there is one, decision; one per operation and attempt."""
-    if (seen.outcome is None) != (seen.disposition in {"parked", "retried"}):
-        raise OperationConflict("this disposition and outcome don't go together", scan="outcome_required")
-    row = _operation(tool)
+    _refuse_contradiction(seen)
+    row = row_of(tool)
     to = _SETTLED_AS[seen.disposition]
     # A parked one that was observed once more, or a read that was to be asked again and will not be.
     again = row.state != to and row.state in (OperationState.RECOVERY_PARKED, OperationState.RETRIED)
     if row.state == OperationState.RETRIED and to not in (OperationState.RETRIED, OperationState.RECOVERY_NOT_APPLIED):
         raise OperationConflict("what is to be asked again is asked or given up", scan="reconcile_decision_conflict")
     if row.state != to:
-        _move(tool, row, to, only=OperationState(row.state) if again else OperationState.PREPARED)
+        move_row(tool, row, to, only=OperationState(row.state) if again else OperationState.PREPARED)
     suffix = "_again" if again else ""
     ids = [f"{tool.operation_id}_call", f"{tool.operation_id}_dispatch_{row.attempt}"]
     ids.append(f"{tool.operation_id}_reconcile_{seen.attempt}{suffix}")
@@ -145,7 +159,7 @@ def recover(page: Page, tool: Tool, seen: Recovery) -> None:
         "digest": seen.observation_digest,
         "attempt": seen.attempt,
     }
-    page.add(Event(event_id=ids[-1], actions={"tool_recovery": reconciled}, refs=_refs(tool)))
+    page.add(Event(event_id=ids[-1], actions={"tool_recovery": reconciled}, refs=refs_of(tool)))
     if seen.outcome is not None:
         ids.append(f"{tool.operation_id}_response")
         page.add(_response(tool, seen.outcome))
@@ -157,7 +171,7 @@ def recover(page: Page, tool: Tool, seen: Recovery) -> None:
         "attempt": seen.attempt,
     }
     event_id = f"{tool.operation_id}_decision_{seen.attempt}{suffix}"
-    page.add(Event(event_id=event_id, actions={"tool_recovery": decision}, refs=_refs(tool)))
+    page.add(Event(event_id=event_id, actions={"tool_recovery": decision}, refs=refs_of(tool)))
 
 
 def _response(tool: Tool, ended: Outcome, *, bound: bool = True) -> Event:
@@ -171,15 +185,16 @@ def _response(tool: Tool, ended: Outcome, *, bound: bool = True) -> Event:
         author="tool",
         content=content,
         actions=said,
-        refs=_refs(tool, bound=bound),
+        refs=refs_of(tool, bound=bound),
     )
 
 
-def _refs(tool: Tool, *, bound: bool = True) -> dict[str, str]:
+def refs_of(tool: Tool, *, bound: bool = True) -> dict[str, str]:
+    """The refs of an operation's events; an unbound one was never dispatched."""
     return {"tool_call_id": tool.call_id} | ({"operation_id": tool.operation_id} if bound else {})
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """An operation's row as it was read."""
 
     invocation_id: str
@@ -188,13 +203,15 @@ class _Row(NamedTuple):
     state: str
     attempt: int
     version: int
+    tool: str
 
 
-def _operation(tool: Tool) -> _Row:
+def row_of(tool: Tool) -> Row:
+    """The operation's row; OperationConflict (orphan_response) where nothing was dispatched."""
     found = statements.operation(tool.operation_id)
     if found is None:
         raise OperationConflict("no dispatch precedes this", scan="orphan_response")
-    return _Row(*found)
+    return Row(*found)
 
 
 def _insert(page: Page, tool: Tool, attempt: int, state: OperationState) -> bool:
@@ -202,8 +219,8 @@ def _insert(page: Page, tool: Tool, attempt: int, state: OperationState) -> bool
     return statements.insert_operation((*ours, attempt, state.value))
 
 
-def _move(
-    tool: Tool, row: _Row, to: OperationState, *, only: OperationState | None = None, attempt: int | None = None
+def move_row(
+    tool: Tool, row: Row, to: OperationState, *, only: OperationState | None = None, attempt: int | None = None
 ) -> None:
     """One conditional UPDATE: from `only` (or the state just read) and the version just read."""
     was = (only.value if only else row.state, row.version)

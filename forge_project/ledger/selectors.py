@@ -22,6 +22,12 @@ def receipt(invocation_id: str) -> Receipt | None:
     return Receipt(head=found[0], seq=found[1]) if found else None
 
 
+def family(invocation_id: str) -> list[str]:
+    """The ids of an invocation and its successors, in order; just the id where there is no such invocation."""
+    found = Invocation.objects.filter(pk=invocation_id).first()
+    return found.family if found else [invocation_id]
+
+
 def payload(event: Event) -> dict[str, Any]:
     """An event's stored JSON."""
     return dict(strict_json.loads(event.payload, nul=True))

@@ -23,30 +23,37 @@ EVENT = [
 ]
 _ROW = f"({', '.join(['%s'] * len(EVENT))})"
 _ROWS_A_STATEMENT = 500  # SQLite takes 32,766 parameters
-_INVOCATION = "session_id, run_id, turn_id, owner, head_seq, head_hash, sealed_at, protocol"
+_INVOCATION = "session_id, run_id, turn_id, owner, head_seq, head_hash, sealed_at, protocol, opened_by, follows"
 
 
 def lock_invocation(invocation_id: str, *, wait: bool) -> tuple[Any, ...] | None:
-    """(session, run, turn, owner, head_seq, head_hash, sealed_at, protocol), its row locked; None: absent or held."""
+    """The columns of _INVOCATION, its row locked; None: absent or held."""
     lock = "" if connection.vendor == "sqlite" else " FOR UPDATE" if wait else " FOR UPDATE SKIP LOCKED"
     return _one(f"SELECT {_INVOCATION} FROM ledger_invocation WHERE id = %s{lock}", [invocation_id])  # noqa: S608
 
 
-def open_invocation(values: Sequence[Any]) -> None:
-    """Inserts (id, session, run, turn, owner, head_hash, protocol); nothing if it is there."""
-    _run(
-        "INSERT INTO ledger_invocation (id, session_id, run_id, turn_id, owner, head_hash, protocol, head_seq, "
-        "sealed_at) VALUES (%s, %s, %s, %s, %s, %s, %s, 0, '') ON CONFLICT DO NOTHING",
+def open_invocation(values: Sequence[Any]) -> bool:
+    """Inserts (id, session, run, turn, owner, head_hash, protocol, opened_by, follows); False if it is there."""
+    made = _run(
+        "INSERT INTO ledger_invocation (id, session_id, run_id, turn_id, owner, head_hash, protocol, opened_by, "
+        "follows, head_seq, sealed_at, successors, checkpointed_seq) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 0, '', 0, 0) ON CONFLICT DO NOTHING",
         values,
     )
+    return made == 1
 
 
-def known_events(owner: str, event_ids: Sequence[str]) -> dict[str, tuple[str, str, str]]:
-    """Those of `event_ids` this owner has: id -> (invocation, payload, source)."""
+def count_successor(invocation_id: str, number: int) -> None:
+    """Says on the first of a family how many follow it."""
+    _run("UPDATE ledger_invocation SET successors = %s WHERE id = %s", [number, invocation_id])
+
+
+def known_events(owner: str, event_ids: Sequence[str]) -> dict[str, tuple[str, str, str, int]]:
+    """Those of `event_ids` this owner has: id -> (invocation, payload, source, seq)."""
     marks = ", ".join(["%s"] * len(event_ids))
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT event_id, invocation_id, payload, source FROM ledger_event "  # noqa: S608  # only marks vary
+            "SELECT event_id, invocation_id, payload, source, seq FROM ledger_event "  # noqa: S608  # only marks vary
             f"WHERE owner = %s AND event_id IN ({marks})",
             [owner, *event_ids],
         )
@@ -87,14 +94,14 @@ def insert_operation(values: Sequence[Any]) -> bool:
     )
 
 
-def operation(operation_id: str) -> tuple[str, str, str, str, int, int] | None:
-    """(invocation, call, digest, state, attempt, version)."""
+def operation(operation_id: str) -> tuple[str, str, str, str, int, int, str] | None:
+    """(invocation, call, digest, state, attempt, version, tool)."""
     found = _one(
-        "SELECT invocation_id, call_id, args_digest, state, attempt, version FROM ledger_operation "
+        "SELECT invocation_id, call_id, args_digest, state, attempt, version, tool FROM ledger_operation "
         "WHERE operation_id = %s",
         [operation_id],
     )
-    return None if found is None else (found[0], found[1], found[2], found[3], found[4], found[5])
+    return None if found is None else (found[0], found[1], found[2], found[3], found[4], found[5], found[6])
 
 
 def move_operation(operation_id: str, was: tuple[str, int], state: str, attempt: int) -> bool:
@@ -119,6 +126,23 @@ def commit_outcome(operation_id: str) -> bool:
         )
         == 1
     )
+
+
+def note_handle(operation_id: str, attempt: int, handle: str) -> bool:
+    """Keeps the handle of a prepared operation; False if this attempt has not prepared it."""
+    return (
+        _run(
+            "UPDATE ledger_operation SET external_handle = %s "
+            "WHERE operation_id = %s AND state = 'prepared' AND attempt = %s",
+            [handle, operation_id, attempt],
+        )
+        == 1
+    )
+
+
+def has_streams(invocation_id: str) -> bool:
+    """Whether anything live hangs on it."""
+    return _one("SELECT 1 FROM ledger_stream WHERE invocation_id = %s LIMIT 1", [invocation_id]) is not None
 
 
 def _one(statement: str, values: Sequence[Any]) -> tuple[Any, ...] | None:

@@ -51,6 +51,13 @@ def number(given: Any) -> int:
     return given
 
 
+def count(given: Any) -> int:
+    """A row's id in a cursor."""
+    if type(given) is not int or not 0 <= given < 2**63:
+        raise ValueError("not a count")
+    return given
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """The columns of an order, each with the reader of its cursor value; together they are unique."""

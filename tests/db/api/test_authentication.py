@@ -16,6 +16,9 @@ EVERY = [
     ("get", f"{ONE}calls/"), ("get", f"{ONE}events/"), ("get", f"{ONE}output/"), ("post", f"{ONE}cancel/"),
     ("get", "/approvals/"), ("get", APPROVAL), ("post", f"{APPROVAL}decide/"), ("post", f"{APPROVAL}revoke/"),
     ("get", "/capabilities/"), ("get", "/capabilities/file.read/"),
+    ("get", "/sessions/sid/events/"), ("get", "/sessions/sid/runs/rid/events/"),
+    ("post", "/sessions/sid/runs/rid/events/"), ("post", "/sessions/sid/runs/rid/events:batch/"),
+    ("post", "/sessions/sid/runs/rid/partials/"),
 ]  # fmt: skip
 
 

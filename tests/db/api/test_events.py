@@ -1,5 +1,7 @@
 """GET executions/<ref>/events/"""
 
+from contextlib import contextmanager
+
 import pytest
 from django.db import connection
 
@@ -13,35 +15,29 @@ def events(api, ref, **query):
     return get(api, f"/executions/{ref}/events/", **query).json()["results"]
 
 
-@pytest.fixture
-def tamper(done):
-    """Changes a column of one event behind the triggers' back, and puts it right again."""
-    undo = []
+@contextmanager
+def tampered(invocation, seq, **columns):
+    """Columns of one event changed behind the triggers' back, and put right again at the end."""
+    row = Event.objects.get(invocation_id=invocation, seq=seq)
+    _write(row.pk, columns)
+    yield
+    _write(row.pk, {name: getattr(row, name) for name in columns})
 
-    def change(seq, **columns):
-        row = Event.objects.get(invocation_id=done, seq=seq)
-        before = {name: getattr(row, name) for name in columns}
-        write(row.pk, columns)
-        undo.append((row.pk, before))
 
-    def write(pk, columns):
-        with connection.cursor() as cursor:
-            if connection.vendor == "postgresql":
-                cursor.execute("ALTER TABLE ledger_event DISABLE TRIGGER USER")
-                Event.objects.filter(pk=pk).update(**columns)
-                cursor.execute("ALTER TABLE ledger_event ENABLE TRIGGER USER")
-                return
-            cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'ledger_event'")
-            triggers = cursor.fetchall()
-            for name, _ in triggers:
-                cursor.execute(f"DROP TRIGGER {name}")
+def _write(pk, columns):
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("ALTER TABLE ledger_event DISABLE TRIGGER USER")
             Event.objects.filter(pk=pk).update(**columns)
-            for _, sql in triggers:
-                cursor.execute(sql)
-
-    yield change
-    for pk, before in reversed(undo):
-        write(pk, before)
+            cursor.execute("ALTER TABLE ledger_event ENABLE TRIGGER USER")
+            return
+        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'ledger_event'")
+        triggers = cursor.fetchall()
+        for name, _ in triggers:
+            cursor.execute(f"DROP TRIGGER {name}")
+        Event.objects.filter(pk=pk).update(**columns)
+        for _, sql in triggers:
+            cursor.execute(sql)
 
 
 def test_the_chain_is_shown_and_verified(api, done):
@@ -77,9 +73,9 @@ def test_a_live_one_is_verified_too(api, asked):
         ("source", "agent", {3}),
     ],
 )
-def test_what_was_changed_is_not_verified(api, done, tamper, column, value, wrong):
-    tamper(3, **{column: value})
-    assert {event["seq"] for event in events(api, done) if not event["verified"]} == wrong
+def test_what_was_changed_is_not_verified(api, done, column, value, wrong):
+    with tampered(done, 3, **{column: value}):
+        assert {event["seq"] for event in events(api, done) if not event["verified"]} == wrong
 
 
 @pytest.mark.parametrize("query", ["cursor=x", "q=%00", "limit=201"])

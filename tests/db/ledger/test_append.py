@@ -91,8 +91,9 @@ def test_the_database_refuses_to_change_events(statement):
 
 
 def test_text_of_every_kind_is_stored_losslessly():
-    content = {"kind": "text", "text": '\u0000 é 😀 \u2028 \\ "', "n": [1.5, -0.25, 1e21, 2**53 - 1, None, True]}
-    write("a", Event(role="agent" and "user", author="agent", content=content))
+    content = {"kind": "text", "text": '\u0000 é 😀 \u2028 \\ "'}
+    delta = {"n": [1.5, -0.25, 1e21, 2**53 - 1, None, True]}
+    write("a", Event(role="user", author="agent", content=content, actions={"state_delta": delta}))
     assert verify().findings == []
     with pytest.raises(Invalid, match="surrogate"):
         write("a", fact("one", name="\ud800"))

@@ -6,7 +6,7 @@ from django.db import connection
 from forge_project.ledger.events import fact
 from forge_project.ledger.verify import verify
 from forge_project.ledger.writing import writing
-from tests.db.ledger import identity
+from tests.db.ledger import identity, without_triggers
 
 pytestmark = pytest.mark.django_db
 
@@ -17,17 +17,7 @@ def chains():
         with writing(name, opening=identity(name)) as page:
             for n in range(5):
                 page.add(fact("step", n=n))
-    _drop_triggers()
-
-
-def _drop_triggers():
-    statements = (
-        ["DROP TRIGGER ledger_event_no_update", "DROP TRIGGER ledger_event_no_delete"]
-        if connection.vendor == "sqlite"
-        else ["SET LOCAL session_replication_role = replica"]
-    )
-    for statement in statements:
-        sql(statement)
+    without_triggers()
 
 
 def sql(statement):

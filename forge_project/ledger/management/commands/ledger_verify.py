@@ -1,14 +1,16 @@
-"""`manage.py ledger_verify [--invocation REF] [--json]`: exit 1 and the places where the ledger is broken."""
+"""`manage.py ledger_verify [--invocation REF] [--against FILE] [--json]`: exit 1 and where it is broken."""
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
+from forge_project.kernel.errors import NotReady
 from forge_project.ledger.models import Event
-from forge_project.ledger.verify import verify
+from forge_project.ledger.verify import Report, verify
 
 
 class Command(BaseCommand):
@@ -16,13 +18,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--invocation", help="check one invocation only")
+        parser.add_argument("--against", type=Path, help="a sink's file, or receipts as JSON lines")
         parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
         one = options["invocation"]
+        if one and options["against"]:
+            raise CommandError("--against is for the whole ledger", returncode=2)
         total = Event.objects.filter(**({"invocation_id": one} if one else {})).count()
         with tqdm(total=total, unit="event", disable=None, file=sys.stderr, leave=False) as bar:
-            report = verify(one, progress=bar.update)
+            report = self._verified(one, bar, options["against"])
         if options["json"]:
             found = [finding.json() for finding in report.findings]
             self.stdout.write(
@@ -37,3 +42,9 @@ class Command(BaseCommand):
                 self.stdout.write(f"ledger verified: {report.events} events")
         if report.findings:
             sys.exit(1)
+
+    def _verified(self, one: str | None, bar: "tqdm[Any]", against: Path | None) -> Report:
+        try:
+            return verify(one, progress=bar.update, against=against)
+        except NotReady as error:
+            raise CommandError(error.message, returncode=2) from None

@@ -1,0 +1,1 @@
+"""The ledger's endpoints: agents append and read the events of their own runtimes."""
