@@ -54,7 +54,8 @@ def drive(attempt: Attempt) -> None:
         confirmed = guest.kill()
     if isinstance(ended, Parked):
         return None
-    if attempt.cancelled():
+    cancelled = attempt.cancelled()  # asked once: what comes after this is too late to change the end
+    if cancelled:
         stopping(attempt, "cancelled")
     script.finish_calls()
     usage = guest.usage
@@ -63,7 +64,7 @@ def drive(attempt: Attempt) -> None:
         "termination_unconfirmed": not confirmed,
         "metrics": {"cpu_ms": usage.cpu_ms, "wall_ms": attempt.active_ms, "peak_memory_bytes": usage.peak_bytes},
     }
-    return _end(attempt, script, ended, columns, script.leftovers(first.state))
+    return _end(attempt, script, ended, columns, script.leftovers(first.state), cancelled=cancelled)
 
 
 def _run(attempt: Attempt, script: Script) -> Ending:
@@ -85,10 +86,12 @@ def _park(attempt: Attempt, script: Script) -> bool:
     return waiting.park(attempt.lease, columns_of(attempt))
 
 
-def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any], left: Leftovers) -> None:
-    if isinstance(ended, Complete | Fatal) or attempt.cancelled():
+def _end(
+    attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any], left: Leftovers, *, cancelled: bool
+) -> None:
+    if isinstance(ended, Complete | Fatal) or cancelled:
         frame = ended if isinstance(ended, Complete | Fatal) else Fatal("CANCELLED", "cancelled")
-        end = end_of(frame, cancelled=attempt.cancelled())
+        end = end_of(frame, cancelled=cancelled)
     elif script.unknown:
         end = End(status=Status.UNKNOWN)
     elif clock.monotonic() >= attempt.deadline:

@@ -81,11 +81,13 @@ def _say(execution: Execution, last_turn: Turn | None) -> dict[str, Any]:
 
 
 def end_of(frame: Complete | Fatal, *, cancelled: bool) -> End:
-    """The guest's own ending as the execution's."""
-    if isinstance(frame, Complete):
+    """The guest's own ending as the execution's; after a stop was asked for it is what was asked for."""
+    if isinstance(frame, Complete) and not cancelled:
         return End(status=Status.SUCCEEDED, value=frame.value, unawaited=frame.unawaited)
+    if isinstance(frame, Complete) or frame.code == "CANCELLED" or cancelled:
+        unawaited = frame.unawaited if isinstance(frame, Complete) else ()
+        fault = Fault(code="CANCELLED", message="cancelled")
+        return End(status=Status.CANCELLED, fault=fault, unawaited=unawaited)
     details = frame.details | ({"line": frame.line} if frame.line is not None else {})
     fault = Fault(code=frame.code, message=frame.message, retryable=frame.code in RETRYABLE, details=details)
-    if frame.code == "CANCELLED" or cancelled:
-        return End(status=Status.CANCELLED, fault=Fault(code="CANCELLED", message="cancelled"))
     return End(status=Status.TIMED_OUT if frame.code == "TIMEOUT" else Status.FAILED, fault=fault)
