@@ -14,7 +14,7 @@ VAR = tempfile.mkdtemp(prefix="forge-test-")
 atexit.register(shutil.rmtree, VAR, ignore_errors=True)
 os.environ["FORGE_VAR"] = VAR
 os.environ["FORGE_HOST_ID"] = "test-host"
-os.environ["FORGE_CAPABILITIES"] = "tests.marker"
+os.environ["FORGE_CAPABILITIES"] = "tests.marker,tests.echo"
 os.environ["FORGE_API_DECISIONS"] = "1"
 if environment.DATABASE_URL:
     os.environ["FORGE_DATABASE_URL"] = environment.DATABASE_URL

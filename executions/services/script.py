@@ -221,9 +221,9 @@ class Script:
     def _wait(self) -> Ending | None:
         idle_since: float | None = None
         self._collect(0)
-        while not (self._ready or self._lookups):
-            if self._unknown or self._stopped:
-                return Stopped()
+        while not (self._unknown or self._stopped):  # whatever else is ready: that guest hears nothing more
+            if self._ready or self._lookups:
+                return None
             if self._attempt.stop():
                 return self._stop_reason(Fatal("CANCELLED", "cancelled"))
             if clock.monotonic() >= self._attempt.deadline:
@@ -234,7 +234,7 @@ class Script:
             if idle_since is not None and clock.monotonic() - idle_since >= settings.FORGE_LINGER_MS / 1000:
                 return Parked()
             self._collect(LINGER_POLL_SECONDS if idle else POLL_SECONDS)
-        return None
+        return Stopped()
 
     def _collect(self, seconds: float) -> None:
         """Takes the reports that are there, waiting for the first one at most `seconds`."""

@@ -1,17 +1,27 @@
-"""`python -m tests.bench.guest`: start, tool round trips, cancel and memory of real guests."""
+"""`python -m tests.bench.guest`: start, tool round trips, cancel, memory, throughput of real guests, and a peer."""
 
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from executions.sandbox import Complete, Turn, Zygote
-from tests.bench import figure
+from tests.bench import figure as plain
+from tests.bench import peer
 from tests.unit.sandbox.driving import drive, start
 
 CALLS = 1000
 SEQUENTIAL = f"let n = 0; for (let i = 0; i < {CALLS}; i++) {{ await tools.call('t', {{i}}); n++ }} return n"
 TOGETHER = f"return (await Promise.all(Array.from({{length: {CALLS}}}, (_, i) => tools.call('t', {{i}})))).length"
+STARTS = 400
+PEERS: dict[str, float] = {}
 BACKTRACKING = "/^(a+)+$/.test('a'.repeat(40)+'b')"
+
+
+def figure(name: str, value: float, unit: str, bar: str) -> None:
+    """One line, with the peer's value where there is one."""
+    more = {"peer": {peer.PEER: round(PEERS[name], 3)}} if name in PEERS else {}
+    plain(name, value, unit, bar, **more)
 
 
 def starts(zygote: Zygote) -> None:
@@ -63,8 +73,23 @@ def memory(zygote: Zygote) -> None:
     assert all(guest.kill() for guest in guests)
 
 
+def throughput(zygote: Zygote) -> None:
+    """Whole lives of `return 1` a second, reaped, eight at a time."""
+
+    def live(_: int) -> None:
+        guest = zygote.spawn(start("return 1"))
+        assert isinstance(guest.receive(deadline=time.monotonic() + 5), Complete)
+        assert guest.kill()
+
+    with ThreadPoolExecutor(8) as pool:
+        began = time.perf_counter()
+        list(pool.map(live, range(STARTS)))
+        figure("guest.throughput_s", STARTS / (time.perf_counter() - began), "1/s", "")
+
+
 def main() -> None:
     """Each figure once; the engine and the hardening are the real ones."""
+    PEERS.update(peer.figures())
     zygote = Zygote.start()
     try:
         starts(zygote)
@@ -72,6 +97,7 @@ def main() -> None:
         calls(zygote, "guest.call_all_us", TOGETHER, "<= 20")
         cancels(zygote)
         memory(zygote)
+        throughput(zygote)
     finally:
         zygote.close()
 

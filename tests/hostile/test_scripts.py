@@ -68,6 +68,20 @@ MUST |= {"bigint pow huge nomem": "OK"} if OLD else {}
 ENDINGS = {OK, "CPU_LIMIT", "MEMORY_LIMIT", "STACK_LIMIT", "SCRIPT_RUNTIME", "SCRIPT_SYNTAX", "RESULT_INVALID"}
 
 
+def resident():
+    """This process's resident set in bytes: the worker's, in the real thing."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _the_worker_stays_small(zygote):
+    """Over all of this module, whatever the guests do, their host grows by less than 20 MB."""
+    run(zygote, "return 1")
+    before = resident()
+    yield
+    assert resident() - before < 20 << 20
+
+
 @pytest.mark.parametrize("script", CORPUS, ids=[script["name"] for script in CORPUS])
 def test_ends_in_time_and_classified(zygote, script):
     done = run(zygote, script["source"], cpu_ms=CPU_MS, seconds=WALL)

@@ -5,12 +5,15 @@ import threading
 import pytest
 
 from approvals.models import Approval
-from executions.models import CallerLoad, Execution
+from executions.models import CallerLoad, Execution, SessionValue
+from executions.services import attempt
 from executions.services.cancel import Cancel, cancel
 from executions.services.reconcile import reconcile
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Conflict, Invalid
+from forge_project.ledger.selectors import events, payload
 from tests.db.executions import answer, run_all, run_one, send
+from tests.echo import Echo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -95,3 +98,42 @@ def test_a_cancel_needs_a_reason_and_a_living_execution(caller, runtime):
     run_all(runtime)
     with pytest.raises(Conflict):
         stop(sent)
+
+
+def test_what_a_guest_still_says_after_the_stop_changes_nothing(caller, runtime, monkeypatch):
+    """The cancel comes while its last call runs: its result, its output and its state are nobody's any more."""
+    monkeypatch.setattr(attempt, "CANCEL_POLL_SECONDS", 0)
+    source = "await tools.tests.echo({value: 1}); state.set('k', 1); return 'all went well'"
+    sent = send(caller, source=source, session_id="s")
+    real = Echo.execute
+    monkeypatch.setattr(Echo, "execute", lambda self, *given: (stop(sent), real(self, *given))[1])
+    run_all(runtime)
+    done = Execution.objects.get(pk=sent.ref)
+    assert (done.status, done.error_code, done.sealed_result) == ("cancelled", "CANCELLED", None)
+    assert not SessionValue.objects.exists()
+    facts = [payload(event)["actions"]["forge"]["fact"] for event in events(sent.ref) if event.kind.startswith("exec")]
+    assert facts[-2:] == ["execution.cancel_requested", "execution.stopping"]
+
+
+def test_a_draining_worker_gives_its_script_back_and_the_next_goes_on(
+    caller, workspace, folder, runtime, approver, settings
+):
+    settings.FORGE_LINGER_MS = 60_000
+    source = "const r = await tools.file.write({path: 'a', content: 'x'}); return r.created"
+    sent = send(caller, source=source, workspace="ws")
+    running = threading.Thread(target=run_one, args=(runtime,))
+    running.start()
+    while not Approval.objects.exists():
+        pass
+    runtime.draining.set()
+    running.join(timeout=5)
+    assert not running.is_alive()
+    given_back = Execution.objects.get(pk=sent.ref)
+    assert (given_back.status, given_back.attempts.get().ending) == ("queued", "drained")
+    assert runtime.zygotes.current().living == 0
+    runtime.draining.clear()
+    answer(Approval.objects.get(), approver)
+    run_all(runtime)
+    assert end(sent) == ("succeeded", "", "applied")
+    assert Execution.objects.get(pk=sent.ref).attempt == 2
+    assert (folder / "a").read_text() == "x"

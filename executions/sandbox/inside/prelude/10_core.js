@@ -54,8 +54,9 @@ class ToolError extends Error {
 }
 freeze(ToolError);
 
-function refusal(code, message) {
-  const error = new ToolError({ code, message, retryable: false });
+function refusal(code, message, path) {
+  const details = path === undefined ? undefined : { path };
+  const error = new ToolError({ code, message: path ? message + " (at " + shortened(path, 500) + ")" : message, retryable: false, details });
   if (apply(sliced, code, [0, 5]) !== "TOOL_") apply(weakSet, codes, [error, code]);
   return error;
 }
@@ -103,22 +104,29 @@ for (const Base of [O, Array, Str, Number, Boolean]) {
   });
 }
 
-function refuseFaults(value, depth, code, what) {
+// A key as a part of a JSON pointer.
+function pointed(key) {
+  let part = "";
+  for (let i = 0; i < key.length; i++) part += key[i] === "~" ? "~0" : key[i] === "/" ? "~1" : key[i];
+  return "/" + part;
+}
+
+function refuseFaults(value, depth, code, what, path) {
   if (typeof value === "string") {
-    if (!apply(isWellFormed, value, [])) throw refusal(code, what + " holds a lone surrogate");
+    if (!apply(isWellFormed, value, [])) throw refusal(code, what + " holds a lone surrogate", path);
   } else if (typeof value === "number") {
     if (isInteger(value) && !isSafe(value) && found(LONG_DIGITS, stringify(value))) {
-      throw refusal(code, what + " holds an integer beyond 2^53-1: send it as text");
+      throw refusal(code, what + " holds an integer beyond 2^53-1: send it as text", path);
     }
   } else if (value !== null && typeof value === "object") {
     if (depth >= MAX_DEPTH) throw refusal(code, what + " is nested deeper than " + MAX_DEPTH);
-    const keys = keysOf(value);
+    const keys = keysOf(value), listed = isArray(value);
     for (let i = 0; i < keys.length; i++) {
-      if (!isArray(value)) {
-        if (found(NUL, keys[i])) throw refusal(code, what + " has a key with U+0000");
-        refuseFaults(keys[i], depth, code, what);
+      if (!listed) {
+        if (found(NUL, keys[i])) throw refusal(code, what + " has a key with U+0000", path);
+        refuseFaults(keys[i], depth, code, what, path);
       }
-      refuseFaults(value[keys[i]], depth + 1, code, what);
+      refuseFaults(value[keys[i]], depth + 1, code, what, path + pointed(keys[i]));
     }
   }
 }
@@ -144,7 +152,7 @@ function mayBeDeep(json) {
 
 function refuseFaultsOf(json, code, what) {
   const odd = apply(indexOf, json, ["\\ud"]) >= 0 || apply(indexOf, json, ["\\u0000"]) >= 0 || found(LONG_DIGITS, json);
-  if (odd) refuseFaults(parse(json), 0, code, what);
+  if (odd) refuseFaults(parse(json), 0, code, what, "");
   else if (mayBeDeep(json)) refuseDepth(parse(json), 0, code, what);
 }
 
