@@ -209,6 +209,8 @@ class Script:
         """Waits until there is something to tell, tells it; or says how the attempt ends instead."""
         if (ended := self._wait()) is not None:
             return ended
+        if self._attempt.stop():  # looked at before every entry: what is told now would start a continuation
+            return self._stop_reason(Fatal("CANCELLED", "cancelled"))
         batch = list(self._ready)
         now = clock.millis(clock.now())
         answers, self._lookups = lookups.answers(self._attempt.execution, self._lookups), ()

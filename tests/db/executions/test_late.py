@@ -10,7 +10,7 @@ from executions.services.runtime import Runtime
 from forge_project.ledger.journal import journal
 from forge_project.ledger.models import Operation
 from tests.db.executions import run_all, run_one, send
-from tests.db.executions.test_script import answer
+from tests.db.executions import answer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
