@@ -1,5 +1,7 @@
-"""`python -m tests.bench.ledger`: T1 + T2 beside a bare commit of the same run, append at size, verify."""
+"""`python -m tests.bench.ledger`: T1 + T2 beside a bare commit of the same run, append at size, verify, import."""
 
+import json
+import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,12 +9,42 @@ from tempfile import TemporaryDirectory
 from tests import sites
 from tests.bench import figure, median_ms
 
+IMPORTED = 100_000
+
 
 def main() -> None:
     """Makes a site of its own and runs itself there."""
     with TemporaryDirectory() as folder, sites.fresh(Path(folder)) as site:
         child = site.python("tests.bench.ledger", "here", stdout=None, stderr=None)
-        raise SystemExit(child.wait())
+        if code := child.wait():
+            raise SystemExit(code)
+        imported(site, Path(folder))
+
+
+def imported(site: sites.Site, folder: Path) -> None:
+    """100,000 events from a file: killed in the middle, run again, nothing twice; seconds and memory of the whole."""
+    path = folder / "events.jsonl"
+    base = {"session_id": "s", "run_id": "r", "turn_id": "t", "role": "model", "author": "agent"}
+    with path.open("w") as file:
+        for n in range(IMPORTED):
+            said = {"invocation_id": f"import-{n // 1000}", "event_id": f"import-{n}", "ts": n}
+            content = {"kind": "text", "text": f"{n} " + "x" * 100}
+            file.write(json.dumps(base | said | {"content": content}) + "\n")
+    began = time.perf_counter()
+    command = site.command("ledger_import", str(path), "--owner", "user:bench", "--json")
+    first = site.start(*command, env={"FORGE_FAILPOINTS": "ledger.import:30=kill"})
+    first.communicate()
+    second = site.start(*command)
+    told = second.stdout.read() if second.stdout else ""
+    _, status, used = os.wait4(second.pid, 0)
+    report = json.loads(told)
+    if (first.returncode, status, report["resumed_at"]) != (-9, 0, 29_000):
+        raise SystemExit(f"import: {first.returncode} {status} {told[:300]}")
+    if (report["created"], report["already"]) != (IMPORTED - 29_000, 0):
+        raise SystemExit(f"import: {told[:300]}")
+    db = "postgresql" if site.database_url.startswith("postgres") else "sqlite"
+    figure("ledger.import_100k_s", time.perf_counter() - began, "s", "", db=db)
+    figure("ledger.import_mb", used.ru_maxrss / 1024, "MB", "< 150", db=db)
 
 
 def here() -> None:
@@ -51,7 +83,10 @@ def here() -> None:
 
     def bare(n: int) -> None:
         with connection.cursor() as cursor:
-            cursor.execute("INSERT INTO ledger_tombstone (invocation_id, signature) VALUES (%s, '')", [f"bare{n}"])
+            cursor.execute(
+                "INSERT INTO ledger_tombstone (invocation_id, statement, signature, key_id) VALUES (%s, '', '', '')",
+                [f"bare{n}"],
+            )
 
     def append(count: int) -> None:
         with writing("grown", opening=ones["grown"]) as page:
