@@ -89,7 +89,7 @@ def move_call(page: Page, call: Call, to: CallStatus, **facts: Any) -> None:
 
 
 def _same_invocation(page: Page, ref: str) -> None:
-    if page.invocation_id != ref:
+    if page.family != ref:
         raise Conflict("this page is another execution's", execution=ref)
 
 

@@ -18,13 +18,13 @@ def story(ref: str) -> dict[str, Any]:
     if execution is None:
         return {}
     report = verify(ref)
-    broken = [found.seq for found in report.findings]
+    broken = [(found.invocation, found.seq) for found in report.findings]
     return {
         "calls": _calls(execution),
         "attempts": execution.attempts.select_related("worker").order_by("number"),
         "outputs": _output(execution),
         "approvals": Approval.objects.filter(execution_ref=ref).order_by("n", "requested_at"),
-        "events": [_event(event, broken) for event in islice(selectors.events(ref), MAX_EVENTS)],
+        "events": [_event(event, broken) for event in islice(selectors.family_events(ref), MAX_EVENTS)],
         "events_count": report.events,
         "problems": [f"{found.problem} at seq {found.seq}" for found in report.findings],
     }
@@ -43,7 +43,7 @@ def _output(execution: Execution) -> list[tuple[str, str]]:
     return [(stream, _safe("".join(texts))) for stream, texts in streams.items()]
 
 
-def _event(event: Any, broken: list[int]) -> dict[str, Any]:
+def _event(event: Any, broken: list[tuple[str, int]]) -> dict[str, Any]:
     return {
         "pk": event.pk,
         "seq": event.seq,
@@ -51,7 +51,7 @@ def _event(event: Any, broken: list[int]) -> dict[str, Any]:
         "kind": _safe(event.kind),
         "source": event.source,
         "hash": event.hash[:12],
-        "verified": all(seq > event.seq for seq in broken),
+        "verified": all(seq > event.seq for ref, seq in broken if ref == event.invocation_id),
     }
 
 

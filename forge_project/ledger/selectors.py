@@ -37,3 +37,9 @@ def events(invocation_id: str, *, kind: str | None = None, after: int = 0) -> It
     """An invocation's events in order, those after seq `after`, of one kind where given; read in pages."""
     rows = Event.objects.filter(invocation_id=invocation_id, seq__gt=after).order_by("seq")
     yield from (rows if kind is None else rows.filter(kind=kind)).iterator(chunk_size=500)
+
+
+def family_events(invocation_id: str) -> Iterator[Event]:
+    """The events of an invocation and of what follows it, in the order they were committed; read in pages."""
+    rows = Event.objects.filter(invocation_id__in=family(invocation_id)).order_by("id")
+    yield from rows.iterator(chunk_size=500)

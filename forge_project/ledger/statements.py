@@ -8,6 +8,8 @@ from typing import Any
 
 from django.db import connection
 
+from forge_project.kernel import failpoints
+
 EVENT = [
     "invocation_id",
     "seq",
@@ -60,25 +62,42 @@ def known_events(owner: str, event_ids: Sequence[str]) -> dict[str, tuple[str, s
         return {row[0]: row[1:] for row in cursor.fetchall()}
 
 
-def insert_events(rows: Sequence[Sequence[Any]]) -> None:
-    """Inserts rows of EVENT's columns."""
-    for start in range(0, len(rows), _ROWS_A_STATEMENT):
-        part = rows[start : start + _ROWS_A_STATEMENT]
-        values = [value for row in part for value in row]
-        statement = f"INSERT INTO ledger_event ({', '.join(EVENT)}) VALUES {', '.join([_ROW] * len(part))}"  # noqa: S608
-        _run(statement, values)
+def append(invocation_id: str, rows: Sequence[Sequence[Any]], head: tuple[int, str], sealed_at: str) -> bool:
+    """Inserts rows of EVENT's columns and moves the head to (seq, hash); False if it was elsewhere or is sealed.
+
+    PostgreSQL does both in one round trip (the last rows with the head); False leaves nothing that may be kept.
+    """
+    parts = [rows[start : start + _ROWS_A_STATEMENT] for start in range(0, len(rows), _ROWS_A_STATEMENT)]
+    moved = [*head, sealed_at, invocation_id, rows[0][1] - 1]
+    together = connection.vendor == "postgresql"
+    for part in parts[:-1] if together else parts:
+        _run(f"{_INSERT} VALUES {_marks(part)}", _values(part))
+    if together:
+        part = parts[-1]
+        landed = _run(_WITH_HEAD.format(marks=_marks(part)), [*moved, *_values(part)]) == len(part)
+        failpoints.reach("ledger.after_insert")
+        return landed
+    failpoints.reach("ledger.after_insert")
+    return _run(_MOVE_HEAD, moved) == 1
 
 
-def move_head(invocation_id: str, was: int, seq: int, digest: str, sealed_at: str) -> bool:
-    """Moves the head from seq `was`; False if it is elsewhere or sealed."""
-    return (
-        _run(
-            "UPDATE ledger_invocation SET head_seq = %s, head_hash = %s, sealed_at = %s "
-            "WHERE id = %s AND head_seq = %s AND sealed_at = ''",
-            [seq, digest, sealed_at, invocation_id, was],
-        )
-        == 1
-    )
+_INSERT = f"INSERT INTO ledger_event ({', '.join(EVENT)})"
+_MOVE_HEAD = (
+    "UPDATE ledger_invocation SET head_seq = %s, head_hash = %s, sealed_at = %s "
+    "WHERE id = %s AND head_seq = %s AND sealed_at = ''"
+)
+_WITH_HEAD = (
+    f"WITH moved AS ({_MOVE_HEAD} RETURNING 1) "  # noqa: S608  # constants of this file
+    f"{_INSERT} SELECT * FROM (VALUES {{marks}}) AS event WHERE EXISTS (SELECT 1 FROM moved)"
+)
+
+
+def _marks(part: Sequence[Sequence[Any]]) -> str:
+    return ", ".join([_ROW] * len(part))
+
+
+def _values(part: Sequence[Sequence[Any]]) -> list[Any]:
+    return [value for row in part for value in row]
 
 
 def insert_operation(values: Sequence[Any]) -> bool:

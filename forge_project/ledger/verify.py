@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from forge_project.ledger import anchors, ports
+from forge_project.ledger import anchors, ports, statements
 from forge_project.ledger.models import Event, Invocation, Operation
 from forge_project.ledger.tombstones import Removed, standing
 from forge_project.ledger.walk import EVENT, INVOCATION, Before, Finding, Walk
@@ -83,7 +84,24 @@ def _check(
         gone = removed.get(ref)
         if gone is not None and ref not in seen and gone.head == (walk.head_seq, walk.head_hash):
             continue  # removed by retention, whole, and signed for
-        report.findings += walk.finish()
+        if walk.finish():  # or somebody appended, sealed or purged between our two reads
+            report.findings += _again(ref)
+
+
+def _again(ref: str) -> list[Finding]:
+    """One chain once more, under its lock: nobody appends meanwhile."""
+    with transaction.atomic():
+        statements.lock_invocation(ref, wait=True)
+        row = Invocation.objects.filter(pk=ref).values_list(*INVOCATION).first()
+        if row is None:
+            return [Finding(invocation=ref, seq=0, problem="invocation_missing", detail="it was there a moment ago")]
+        walk = Walk(row, _befores([row]).get(row[-1]))
+        for event in Event.objects.filter(invocation_id=ref).order_by("seq", "id").values_list(*EVENT).iterator():
+            walk.step(event)
+        gone = standing([], ref).get(ref)
+        if gone is not None and walk.seq == 0 and gone.head == (walk.head_seq, walk.head_hash):
+            return []
+        return walk.finish()
 
 
 def _befores(page: list[tuple[Any, ...]]) -> dict[str, Before]:

@@ -110,10 +110,8 @@ class Page:
 
     def _insert(self, rows: list[tuple[Any, ...]], sealed_at: str) -> None:
         failpoints.reach("ledger.before_insert")
-        statements.insert_events(rows)
-        failpoints.reach("ledger.after_insert")
-        was = rows[0][1] - 1
-        if not statements.move_head(self.invocation_id, was, self.head_seq, self.head_hash, sealed_at):
+        head = (self.head_seq, self.head_hash)
+        if not statements.append(self.invocation_id, rows, head, sealed_at):
             raise Conflict("the invocation moved on without us", invocation=self.invocation_id)
         self.sealed = bool(sealed_at)
         failpoints.reach("ledger.after_head")

@@ -84,10 +84,10 @@ def closed(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
             if name not in value:
                 raise fault(f"{name} is missing", f"{path}/{name}", "missing")
         for name, inner in value.items():
-            inner_path = f"{path}/{pointer_token(name[:100])}"
-            if name not in every:
-                raise fault("there is no such key", inner_path, "unknown_key")
-            every[name](inner, inner_path)
+            known = every.get(name)
+            if known is None:
+                raise fault("there is no such key", f"{path}/{pointer_token(name[:100])}", "unknown_key")
+            known(inner, f"{path}/{name}")
 
     return check
 

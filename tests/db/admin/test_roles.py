@@ -9,7 +9,7 @@ from approvals.models import Agent, PolicyRule
 from approvals.services.rules import SaveRule, save_rule
 from artifacts.models import Artifact
 from executions.models import Attempt, Call, Execution, Worker, Workspace, WorkspaceAccess
-from forge_project.ledger.models import Event
+from forge_project.ledger.models import Event, Invocation
 from tests.db.executions import run_all, send
 from tests.db.executions.conftest import runtime, zygotes  # noqa: F401  # fixtures
 
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "sk-ant-api03-" + "k7Qz" * 23
 PLAIN = "the whole text of the file that is written"
-SEEN = ["approval", "execution", "call", "attempt", "worker", "event", "artifact"]
+SEEN = ["approval", "execution", "call", "attempt", "worker", "event", "invocation", "artifact"]
 SETTINGS = ["policyrule", "workspace", "agent"]
 MODELS = {"approval": "approvals", "policyrule": "approvals", "agent": "approvals", "event": "ledger",
-          "artifact": "artifacts", "authtoken": "knox"}  # fmt: skip
+          "invocation": "ledger", "artifact": "artifacts", "authtoken": "knox"}  # fmt: skip
 
 
 @pytest.fixture
@@ -39,6 +39,7 @@ def world(robo, olga, tmp_path, runtime):  # noqa: F811
     token = AuthToken.objects.create(user=robo)[1]
     return {"execution": Execution.objects.get(), "call": Call.objects.get(), "attempt": Attempt.objects.get(),
             "worker": Worker.objects.get(), "event": Event.objects.order_by("seq").first(), "token": token,
+            "invocation": Invocation.objects.get(),
             "approval": apps.get_model("approvals.approval").objects.get(), "artifact": Artifact.objects.get(),
             "policyrule": PolicyRule.objects.get(), "workspace": place, "agent": Agent.objects.get()}  # fmt: skip
 

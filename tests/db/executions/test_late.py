@@ -9,8 +9,7 @@ from executions.services.reconcile import reconcile
 from executions.services.runtime import Runtime
 from forge_project.ledger.journal import journal
 from forge_project.ledger.models import Operation
-from tests.db.executions import run_all, run_one, send
-from tests.db.executions import answer
+from tests.db.executions import answer, run_all, run_one, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

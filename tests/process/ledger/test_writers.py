@@ -1,4 +1,4 @@
-"""Eight processes on one chain and on fifty; a crash anywhere inside a write leaves all of it or nothing."""
+"""32 writers in eight processes, on one chain and on fifty; a crash inside a write leaves all of it or nothing."""
 
 import subprocess
 
@@ -8,10 +8,11 @@ LEDGER = ["ledger.before_insert", "ledger.after_insert", "ledger.after_head"]
 
 
 @pytest.mark.parametrize("chains", [1, 50])
-def test_eight_writers_leave_no_gap_and_no_fork(site, chains):
+def test_32_writers_leave_no_gap_and_no_fork(site, chains):
     names = ",".join(f"chain-{n}" for n in range(chains))
     writers = [
-        site.python("tests.process.ledger.writer", names, "200", str(seed), stdin=subprocess.PIPE) for seed in range(8)
+        site.python("tests.process.ledger.writer", names, "100", str(seed), "4", stdin=subprocess.PIPE)
+        for seed in range(8)
     ]
     for writer in writers:
         assert writer.stdout.readline() == "ready\n"
@@ -21,7 +22,7 @@ def test_eight_writers_leave_no_gap_and_no_fork(site, chains):
     for writer in writers:
         out, _ = writer.communicate(timeout=120)
         assert (writer.returncode, out) == (0, "")
-    assert site.verify() == {"events": 1600, "invocations": chains, "findings": []}
+    assert site.verify() == {"events": 3200, "invocations": chains, "findings": []}
 
 
 @pytest.mark.parametrize("action", ["crash", "kill"])
