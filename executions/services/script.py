@@ -55,7 +55,6 @@ class Script:
         self._unwritten: list[tuple[Call, Ended]] = []
         self._reports: SimpleQueue[Report] = SimpleQueue()
         self._unknown = self._stopped = False
-        self._noted = first is None  # a resumed guest is noted before its replay
         self._last_turn: Turn | None = None  # the final one, written by the closing transaction
         self._writes: list[StateWrite] = []
 
@@ -145,9 +144,8 @@ class Script:
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
         start = self._first.columns(self._attempt, self.guest) if self._first else {}
-        if not self._noted:
+        if self._first:  # a resumed guest was noted before its replay
             note_guest(self._attempt, self.guest)
-            self._noted = True
         opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)
         self._first, self._unwritten = None, []
         for one in opened:

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import json
 from functools import lru_cache
 from typing import Any
 
@@ -63,8 +62,3 @@ def shown_text(ref: str, value: Any) -> str:
 def parse(text: str) -> Any:
     """Canonical JSON text of a column back as a value."""
     return strict_json.loads(text, nul=True) if text else None
-
-
-def encoded_size(value: Any) -> int:
-    """Bytes of ASCII JSON, the unit of guest.md's limits."""
-    return len(json.dumps(value, separators=(",", ":")))

@@ -10,20 +10,10 @@ from executions.services.reconcile import reconcile
 from executions.services.sealed import unseal
 from forge_project.kernel import clock, failpoints
 from tests.db.executions import run_all, run_one, send
+from tests.db.executions.test_reconcile import POINTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SCRIPTS = 40
-POINTS = [
-    "claim.after",
-    "t1.before",
-    "t1.after",
-    "effect.before",
-    "effect.middle",
-    "effect.after",
-    "t2.before",
-    "t2.after",
-    "close.before",
-]
 # What was interrupted before it happened is asked for again, as an agent would.
 HEAD = """
 const out = [], name = (k) => input + ':' + k;
