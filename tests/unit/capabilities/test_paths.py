@@ -112,7 +112,7 @@ def test_c067_special_files_are_refused_at_once(bench):
     assert refusal(Denied, bench.run, FileRead(), path="fifo") == "path.not_regular"
     assert refusal(Denied, bench.run, FileWrite(), path="fifo", content="x") == "path.not_regular"
     assert bench.run(FileSearchText(), query="x").result["matches"] == []
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
     (bench.root / "d").mkdir()
     assert refusal(Denied, bench.run, FileRead(), path="d") == "path.not_regular"
     assert refusal(Denied, bench.run, FileWrite(), path="d", content="x") == "path.not_regular"
