@@ -80,7 +80,7 @@ class Operation(models.Model):
     """The projection of one operation's events; its conditional UPDATE decides who may dispatch."""
 
     operation_id = models.CharField(primary_key=True, max_length=60)
-    invocation = models.ForeignKey(Invocation, models.PROTECT, related_name="operations")
+    invocation = models.ForeignKey(Invocation, models.PROTECT, related_name="operations", db_index=False)
     call_id = models.CharField(max_length=ID)
     tool = models.CharField(max_length=ID)
     args_digest = models.CharField(max_length=120)

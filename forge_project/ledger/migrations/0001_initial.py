@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('rejected', 'Rejected'), ('prepared', 'Prepared'), ('outcome_committed', 'Outcome Committed'), ('retried', 'Retried'), ('recovery_completed', 'Recovery Completed'), ('recovery_not_applied', 'Recovery Not Applied'), ('recovery_parked', 'Recovery Parked')], max_length=24)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('external_handle', models.CharField(blank=True, default='', max_length=200)),
-                ('invocation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='ledger.invocation')),
+                ('invocation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='ledger.invocation')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('invocation', 'call_id'), name='operation_once_per_call'), models.CheckConstraint(condition=models.Q(('state__in', ['rejected', 'prepared', 'outcome_committed', 'retried', 'recovery_completed', 'recovery_not_applied', 'recovery_parked'])), name='operation_state')],
