@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,14 @@ def flag(name: str, default: bool) -> bool:
 def names(name: str) -> list[str]:
     """A comma-separated list."""
     return [part.strip() for part in str(env.str(name, default="")).split(",") if part.strip()]
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """A comma-separated list of networks such as 10.1.0.0/16."""
+    try:
+        return [ip_network(part) for part in names(name)]
+    except ValueError as error:
+        raise BadSetting(f"{name}: {error}") from None
 
 
 def database(name: str, default: str) -> dict[str, Any]:
