@@ -8,6 +8,7 @@ from typing import Any
 from forge_project import env
 from forge_project.kernel import failpoints, transport
 from forge_project.kernel.fingerprints import Fingerprints
+from forge_project.kernel.log.config import LOGGING  # noqa: F401  # Django's own setting
 from forge_project.kernel.sealing import Sealer
 
 BASE_DIR = env.BASE
@@ -196,5 +197,6 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_TIMEOUT = 3
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

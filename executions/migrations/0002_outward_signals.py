@@ -33,6 +33,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='execution',
+            name='traceparent',
+            field=models.CharField(blank=True, default='', max_length=55),
+        ),
         migrations.CreateModel(
             name='Signal',
             fields=[

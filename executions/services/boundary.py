@@ -7,11 +7,13 @@ from approvals.policy import Verdict
 from approvals.services.consume import Consume, consume
 from executions.capabilities.base import Capability, Precondition
 from executions.models import Call, Execution
+from executions.outbox import logged
 from executions.services import asking, journal
 from executions.services.guard import Guard
 from executions.states import CallStatus, SideEffect
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Conflict, Denied
+from forge_project.kernel.log.event import event
 from forge_project.ledger.writing import Page, writing
 
 
@@ -48,6 +50,8 @@ class Boundary:
                 _mark_started(execution)
         self._call.__dict__.update(call.__dict__)
         self.begun = precondition
+        if not self._quiet:
+            event("executions", "effect_started", **logged.of(execution), call_id=call.call_id, tool=call.tool)
         failpoints.reach("t1.after")
 
     def _permit(self, page: Page, call: Call, execution: Execution, precondition: Precondition) -> None:

@@ -1,6 +1,7 @@
 """Drives one guest through one attempt: turns in, calls out, results back, until it ends or waits for a person."""
 
 from collections import deque
+from contextvars import copy_context
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -168,7 +169,7 @@ class Script:
             verdict=verdict,
         )
         self._running[call.n] = call
-        self._attempt.runtime.calls.submit(self._work, job)
+        self._attempt.runtime.calls.submit(copy_context().run, self._work, job)
 
     def _work(self, job: Job) -> None:
         """In a pool thread. Whatever happens, the driver hears of it."""

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("path", sorted({path for _, path in EVERY}))
 @pytest.mark.parametrize("verb", ["PUT", "PATCH", "DELETE", "TRACE", "NOPE"])
 def test_an_unknown_method_is_405(api, verb, path):
+    if (verb.lower(), path) in EVERY:
+        pytest.skip("it has this one")
     answer = api.generic(verb, BASE + path)
     refused(answer, 405, "INVALID_REQUEST")
     assert answer["Allow"]
