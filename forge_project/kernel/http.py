@@ -15,6 +15,7 @@ from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
 
 from forge_project.kernel import clock, errors
+from forge_project.kernel.latency import observe
 from forge_project.kernel.log import trace
 from forge_project.kernel.log.event import event
 from forge_project.kernel.parsing import MAX_BODY
@@ -118,6 +119,7 @@ def correlation(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable
                 "route": route_of(request),
                 "status": response.status_code,
             }
+            observe(str(request.method), route_of(request), response.status_code, took)
             event("http", "request", **told, duration_ms=round(took * 1000, 1))
         response["X-Request-Id"] = ours
         return response

@@ -10,7 +10,7 @@ from executions.services.serving.children import Child
 from executions.services.serving.listening import Listener, listen
 from executions.services.serving.migrations import migrate, reach, schema
 from executions.services.serving.supervise import Say, supervise
-from forge_project.kernel.errors import Conflict, ForgeError, NotReady
+from forge_project.kernel.errors import Conflict, ForgeError, Invalid, NotReady
 
 _SPARE_SECONDS = 8  # beyond the drain: Celery notices a signal within 2 s and takes as long to close
 
@@ -35,18 +35,40 @@ def prepare(bind: str, say: Say) -> Listener:
 
 def serve(listener: Listener, say: Say) -> int:
     """Runs web and worker until SIGTERM or Ctrl-C; the exit code."""
-    fd = listener.socket.fileno()
-    os.set_inheritable(fd, True)
+    fd = _inherited(listener)
     web = [sys.executable, "-m", "gunicorn", "-c", "python:executions.services.serving.web"]
     worker = [sys.executable, "-m", "celery", "-q", "-A", "forge_project", "worker", "--pool", "threads"]
-    children = (
+    children = [
         Child(name="web", command=[*web, "--bind", f"fd://{fd}", "forge_project.wsgi"], keep=(fd,)),
         Child(
             name="worker",
             command=[*worker, "--concurrency", "2", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"],
         ),
-    )
+    ]
+    if (metrics := _metrics(say)) is not None:
+        at = _inherited(metrics)
+        command = [sys.executable, "manage.py", "metrics", "--bind", f"fd://{at}"]
+        children.append(Child(name="metrics", command=command, keep=(at,)))
     return supervise(children, drain_seconds=settings.FORGE_DRAIN_SECONDS + _SPARE_SECONDS, say=say)
+
+
+def _metrics(say: Say) -> Listener | None:
+    """Where figures are served; a port that is taken costs the figures and not the service."""
+    if not settings.FORGE_METRICS_BIND:
+        return None
+    try:
+        listener = listen(settings.FORGE_METRICS_BIND)
+    except Invalid as refused:
+        say(f"metrics are not served (FORGE_METRICS_BIND): {refused.message}")
+        return None
+    say(f"metrics {listener.url}/metrics")
+    return listener
+
+
+def _inherited(listener: Listener) -> int:
+    fd = listener.socket.fileno()
+    os.set_inheritable(fd, True)
+    return fd
 
 
 def _bring_up_to_date(say: Say) -> None:
