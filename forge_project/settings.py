@@ -56,6 +56,19 @@ FORGE_WEBHOOK_SECONDS = env.number("FORGE_WEBHOOK_SECONDS", 10, low=1, high=60)
 FORGE_WEBHOOK_ATTEMPTS = env.number("FORGE_WEBHOOK_ATTEMPTS", 10, low=1, high=100)
 FORGE_WEBHOOK_BACK_OFF = env.number("FORGE_WEBHOOK_BACK_OFF", 5, low=1, high=3600)
 
+# Requests of one account a minute; 0: no limit.
+FORGE_RATES = {
+    "read": env.number("FORGE_RATE_READ", 60_000, low=0, high=10_000_000),
+    "write": env.number("FORGE_RATE_WRITE", 30_000, low=0, high=10_000_000),
+    "submit": env.number("FORGE_RATE_SUBMIT", 30_000, low=0, high=10_000_000),
+    "decide": env.number("FORGE_RATE_DECIDE", 6_000, low=0, high=10_000_000),
+    "webhook": env.number("FORGE_RATE_WEBHOOK", 60, low=0, high=10_000_000),
+}
+FORGE_PROXIES = env.number("FORGE_PROXIES", 0, low=0, high=10)  # how many in front: whose X-Forwarded-For counts
+FORGE_CACHE_URL = env.text("FORGE_CACHE_URL", "")
+if FORGE_CACHE_URL and not FORGE_CACHE_URL.startswith(("redis://", "rediss://")):
+    raise env.BadSetting("FORGE_CACHE_URL: expected redis://… or rediss://…")
+
 # --- Django ----------------------------------------------------------------------------------------
 DEBUG = False
 ALLOWED_HOSTS = env.names("FORGE_ALLOWED_HOSTS") or ["localhost", "127.0.0.1", "[::1]"]
@@ -118,6 +131,14 @@ else:
         "CONN_MAX_AGE": 0,
         "OPTIONS": {"pool": _pool, "connect_timeout": 5, "application_name": "forge"},
     }
+CACHES: dict[str, dict[str, Any]] = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+if FORGE_CACHE_URL:  # counts requests over all web processes and hosts
+    CACHES["default"] = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": FORGE_CACHE_URL,
+        "KEY_PREFIX": "forge",
+        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+    }
 ATOMIC_REQUESTS = False
 APPEND_SLASH = False  # a redirected POST becomes a GET in most clients
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -155,6 +176,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["forge_project.kernel.parsing.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["forge_project.kernel.throttling.Scoped"],
+    "NUM_PROXIES": FORGE_PROXIES,
     "EXCEPTION_HANDLER": "forge_project.kernel.http.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,
