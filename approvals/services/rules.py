@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import Max
 
 from approvals.models import ID, PolicyRule
 from approvals.policy import DEFAULT
 from approvals.services import words
 from approvals.states import Decision
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import Conflict, Invalid, Missing
+from forge_project.ledger.governance import governing, record
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GLOB = re.compile(r"[A-Za-z0-9.*?!\[\]_-]+")
@@ -46,7 +47,7 @@ def save_rule(asked: SaveRule) -> PolicyRule:
     check_rule(asked)
     says = {name: getattr(asked, name) for name in ("priority", "caller", "capability", "decision", "reason")}
     try:
-        with transaction.atomic():
+        with governing():
             live = PolicyRule.objects.filter(name=asked.name, retired_at=None).first()
             if asked.seen is not None and asked.seen != (live.version if live else 0):
                 raise Conflict("this rule has another version now", rule=asked.name, version=live and live.version)
@@ -59,11 +60,12 @@ def save_rule(asked: SaveRule) -> PolicyRule:
 
 def retire_rule(asked: RetireRule) -> PolicyRule:
     """The version that held until now. Raises Missing."""
-    with transaction.atomic():
+    with governing():
         live = PolicyRule.objects.filter(name=asked.name, retired_at=None).first()
         if live is None:
             raise Missing("no such live rule", rule=asked.name)
         _retire(live, asked.author)
+        record("rule.retired", actor=actors.of(asked.author), name=live.name, version=live.version)
     live.refresh_from_db()
     return live
 
@@ -72,9 +74,13 @@ def _next(asked: SaveRule, live: PolicyRule | None, says: dict[str, Any]) -> Pol
     last = PolicyRule.objects.filter(name=asked.name).aggregate(last=Max("version"))["last"] or 0
     if live is not None:
         _retire(live, asked.author)
-    return PolicyRule.objects.create(
+    made = PolicyRule.objects.create(
         name=asked.name, version=last + 1, author=asked.author, created_at=clock.now(), **says
     )
+    said = says | ({"was": live.version} if live else {})
+    fact = "rule.changed" if live else "rule.added"
+    record(fact, actor=actors.of(asked.author), name=made.name, version=made.version, **said)
+    return made
 
 
 def _retire(live: PolicyRule, by: User) -> None:
