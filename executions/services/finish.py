@@ -1,6 +1,7 @@
 """The end of an execution, for whoever brings it about: open calls refused, approvals revoked, one terminal event."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from approvals.models import Approval
@@ -27,6 +28,7 @@ _EVENT_STATUS: dict[Status, events.Status] = {
 UNKNOWN_EFFECT = Fault(
     code="UNKNOWN_SIDE_EFFECT", message="whether an effect happened can't be known; an operator has to look"
 )
+LOOK_AGAIN_SECONDS = 30  # after which an unknown effect is looked at once more
 _UNDISPATCHED = (CallStatus.REQUESTED, CallStatus.AWAITING_APPROVAL)
 
 
@@ -49,8 +51,9 @@ def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -
     refuse_open_calls(page, execution, reason)
     effect = worst(list(Call.objects.filter(execution=execution).values_list("side_effect", flat=True)))
     facts = _result(execution, end) if end.fault is None else _error(execution, end.fault)
-    facts |= {"unawaited": list(end.unawaited)} | (end.columns or {})
+    facts |= {"unawaited": list(end.unawaited), "due_at": None} | (end.columns or {})
     if end.status == Status.UNKNOWN:
+        facts["due_at"] = clock.now() + timedelta(seconds=LOOK_AGAIN_SECONDS)
         move(page, execution, end.status, _unknown_event(execution), lease=lease, side_effect=effect, **facts)
     else:
         closed = SideEffect.NOT_APPLIED if effect == SideEffect.NOT_STARTED else effect
@@ -82,10 +85,11 @@ def _give_up_reads(page: Page, execution: Execution) -> None:
 
 
 def _result(execution: Execution, end: End) -> dict[str, Any]:
+    told: dict[str, Any] = {"error_code": "", "error_message": "", "error_details": {}} if execution.error_code else {}
     if end.value is NO_VALUE:
-        return {"no_value": True}
+        return told | {"no_value": True}
     shown = sealed.shown_text(execution.ref, end.value)
-    return {"sealed_result": sealed.seal(end.value), "shown_result": shown}
+    return told | {"sealed_result": sealed.seal(end.value), "shown_result": shown}
 
 
 def _error(execution: Execution, fault: Fault) -> dict[str, Any]:
