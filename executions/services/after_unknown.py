@@ -4,10 +4,10 @@ from typing import Any
 
 from executions.models import Call, Execution
 from executions.services import waiting
-from executions.services.finish import End, finish
+from executions.services.finish import End, finish, may_resume
 from executions.services.sealed import unseal
 from executions.services.shapes import Fault
-from executions.states import CallStatus, Interruption, Kind, Status
+from executions.states import CallStatus, Kind, Status
 from forge_project.ledger.writing import Page
 
 _NO_ERROR: dict[str, Any] = {"error_code": "", "error_message": "", "error_details": {}, "retryable": False}
@@ -22,7 +22,7 @@ def go_on(page: Page, execution: Execution) -> Status:
         end = End(status=Status.CANCELLED, fault=fault)
     elif execution.kind == Kind.CAPABILITY:
         end = end_of_request(execution)
-    elif execution.interruption == Interruption.RESUME:
+    elif may_resume(execution):
         # What a person or a look has settled is no crash.
         waiting.to_queue(page, execution, "resolved", _NO_ERROR | {"crashes": 0})
         return Status.QUEUED

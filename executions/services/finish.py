@@ -12,7 +12,7 @@ from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE, NoValue
 from executions.services import journal, sealed, settle
 from executions.services.shapes import Fault
-from executions.states import CallStatus, SideEffect, Status, worst
+from executions.states import CallStatus, Interruption, Kind, SideEffect, Status, worst
 from executions.transitions import Lease, move
 from forge_project.kernel import clock
 from forge_project.ledger import events
@@ -47,8 +47,9 @@ class End:
 def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -> None:
     """Moves to `end.status` (UNKNOWN included) with everything that belongs to it, in the caller's transaction."""
     reason = end.fault.code if end.fault else "the script returned without waiting for it"
-    _give_up_reads(page, execution)
-    refuse_open_calls(page, execution, reason)
+    if end.status != Status.UNKNOWN or not may_resume(execution):
+        _give_up_reads(page, execution)
+        refuse_open_calls(page, execution, reason)
     effect = worst(list(Call.objects.filter(execution=execution).values_list("side_effect", flat=True)))
     facts = _result(execution, end) if end.fault is None else _error(execution, end.fault)
     facts |= {"unawaited": list(end.unawaited), "due_at": None} | (end.columns or {})
@@ -60,6 +61,12 @@ def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -
         facts |= {"side_effect": closed, "finished_at": clock.now()}
         move(page, execution, end.status, _event(execution, end, closed), lease=lease, **facts)
     end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
+
+
+def may_resume(execution: Execution) -> bool:
+    """Whether, once its unknown call is resolved, the script goes on: what it had asked for waits till then."""
+    resumes = execution.kind == Kind.SCRIPT and execution.interruption == Interruption.RESUME
+    return resumes and execution.cancel_requested_at is None
 
 
 def end_attempt(execution: Execution, ending: str, metrics: dict[str, Any]) -> None:

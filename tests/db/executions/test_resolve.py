@@ -10,11 +10,13 @@ from executions.services.audit import audit
 from executions.services.cancel import Cancel, cancel
 from executions.services.resolve import Resolve, resolve
 from executions.services.sealed import unseal
+from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict, Invalid, Missing
 from forge_project.ledger.journal import journal, standing
 from forge_project.ledger.models import Event
-from tests.db.executions import run_all, send
+from tests.db.executions import answer, run_all, send
 from tests.db.executions.test_races import at_once
+from tests.marker import Marker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SCRIPT = """
@@ -96,6 +98,44 @@ def test_while_another_call_is_unknown_so_is_the_execution(unknown, runtime, mar
     assert found(ref, n=unsettled[-1]).status == "queued"
     run_all(runtime)
     assert (Execution.objects.get(pk=ref).status, sorted(lines(marker))) == ("succeeded", ["a", "b"])
+
+
+@pytest.fixture
+def after_the_question(monkeypatch):
+    """The marker's call takes until a person has been asked about the other one."""
+    real = Marker.execute
+
+    def execute(self, request, effect):
+        until = clock.monotonic() + 10
+        while not Approval.objects.exists() and clock.monotonic() < until:
+            pass
+        return real(self, request, effect)
+
+    monkeypatch.setattr(Marker, "execute", execute)
+
+
+@pytest.mark.usefixtures("after_the_question")
+def test_what_it_had_asked_for_waits_until_it_goes_on(unknown, runtime, marker, workspace, folder, approver):
+    source = """
+      const write = tools.call('file.write', {path: 'f', content: 'x'});
+      await tools.call('tests.marker', {text: 'a'}); await write; return 1
+    """
+    ref = unknown(source=source, interruption="resume", workspace="ws")
+    approval = Approval.objects.get()
+    answer(approval, approver)  # meanwhile: it is kept for then
+    run_all(runtime)
+    assert (Execution.objects.get(pk=ref).status, list(folder.iterdir())) == ("unknown", [])
+    found(ref, n=2)
+    run_all(runtime)
+    assert (Execution.objects.get(pk=ref).status, (folder / "f").read_text()) == ("succeeded", "x")
+
+
+@pytest.mark.usefixtures("after_the_question")
+def test_what_a_cancelled_one_had_asked_for_is_given_up(unknown, workspace, folder):
+    source = "tools.call('file.write', {path: 'f', content: 'x'}); await tools.call('tests.marker', {text: 'a'})"
+    ref = unknown(source=source, interruption="resume", workspace="ws")
+    cancel(Cancel(execution_ref=ref, actor="user:robo", reason="enough"))
+    assert (Approval.objects.get().state, Execution.objects.get(pk=ref).status) == ("revoked", "unknown")
 
 
 def test_it_is_written_down_who_said_what_and_why(unknown):
