@@ -45,6 +45,13 @@ def held(page: Page, lease: Lease) -> Execution:
     return row
 
 
+def check_held(lease: Lease) -> None:
+    """LeaseLost if another attempt holds the execution by now; without its lock, so only a reason to stop early."""
+    mine = Execution.objects.filter(pk=lease.ref, attempt=lease.attempt, worker=lease.worker_id, status__in=HOLDING)
+    if not mine.exists():
+        raise LeaseLost("another attempt holds this execution", execution=lease.ref)
+
+
 @cache
 def _held_sql() -> str:
     wanted = [str(field.column) for field in Execution._meta.concrete_fields if field.name not in _DEFERRED]

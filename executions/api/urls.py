@@ -2,7 +2,7 @@
 
 from django.urls import re_path
 
-from executions.api import audit, capabilities, executions
+from executions.api import audit, capabilities, executions, resolution
 
 _ONE = r"^executions/(?P<ref>exec_[0-9a-f]{32})"
 urlpatterns = [
@@ -10,6 +10,7 @@ urlpatterns = [
     re_path(r"^executions/lookup/$", executions.Lookup.as_view(), name="execution-lookup"),
     re_path(rf"{_ONE}/$", executions.One.as_view(), name="execution"),
     re_path(rf"{_ONE}/calls/$", audit.Calls.as_view(), name="execution-calls"),
+    re_path(rf"{_ONE}/calls/(?P<n>[1-9][0-9]{{0,8}})/resolve/$", resolution.Resolution.as_view(), name="call-resolve"),
     re_path(rf"{_ONE}/events/$", audit.Events.as_view(), name="execution-events"),
     re_path(rf"{_ONE}/output/$", audit.Output.as_view(), name="execution-output"),
     re_path(rf"{_ONE}/cancel/$", executions.Cancellation.as_view(), name="execution-cancel"),

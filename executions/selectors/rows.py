@@ -55,6 +55,14 @@ def get_to_cancel(user: User, ref: str) -> Execution:
     return found
 
 
+def get_to_resolve(user: User, ref: str) -> Execution:
+    """As `get_for`, for who may say what became of an effect: an operator, never an agent. Raises Missing, Denied."""
+    found = get_for(user, ref)
+    if is_agent(user) or not user.has_perm("executions.resolve_execution"):
+        raise Denied("this needs the permission to resolve unknown calls", rule="execution.resolve")
+    return found
+
+
 def matching(user: User, wanted: Mapping[str, Any]) -> QuerySet[Execution]:
     """Those visible to `user` that fit FILTERS' values; `begun` is started_at, last where not started. No results."""
     fit = {FILTERS[name]: value for name, value in wanted.items() if name in FILTERS}

@@ -8,7 +8,7 @@ from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
 from executions.models import Execution
 from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Complete, Fatal
-from executions.services import first_start, single, waiting
+from executions.services import first_start, intact, single, waiting
 from executions.services.attempt import Attempt
 from executions.services.close import Leftovers, close, end_of, stopping
 from executions.services.ending import Ending, Parked
@@ -20,6 +20,7 @@ from executions.states import Kind, Status
 from executions.transitions import Lease
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, Invalid, NotReady, TooLarge, Unidentified
+from forge_project.ledger.errors import LedgerCorrupt
 
 log = logging.getLogger("forge.executions")
 
@@ -29,12 +30,24 @@ def advance(lease: Lease, runtime: Runtime) -> None:
     try:
         execution = Execution.objects.select_related("workspace", "caller").get(pk=lease.ref)
         attempt = Attempt(lease=lease, runtime=runtime, execution=execution)
-        if execution.kind == Kind.CAPABILITY:
+        if lease.attempt > 1 and (corrupt := _corrupt(execution)) is not None:
+            log.error("not resumed: %s: %s", lease.ref, corrupt.details)
+            close(attempt, End(status=Status.FAILED, fault=corrupt), Leftovers())
+        elif execution.kind == Kind.CAPABILITY:
             single.drive(attempt)
         else:
             drive(attempt)
     except LeaseLost:
         log.info("lease lost: %s#%d", lease.ref, lease.attempt)
+
+
+def _corrupt(execution: Execution) -> Fault | None:
+    """Why this execution can't go on from what is stored of it; nothing of it is dispatched then."""
+    try:
+        intact.check(execution)
+    except LedgerCorrupt as error:
+        return Fault(code=error.code, message=error.message, details=error.facts)
+    return None
 
 
 def drive(attempt: Attempt) -> None:

@@ -22,7 +22,7 @@ from executions.services.requests import request_of, scopes
 from executions.services.runtime import release_connections
 from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect
-from executions.transitions import held
+from executions.transitions import check_held, held
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Denied, ForgeError, Unidentified
 from forge_project.ledger.writing import writing
@@ -230,12 +230,21 @@ def _checked(outcome: Outcome, limits: Limits, effect: SideEffect, refs: tuple[s
 
 
 def _look(job: Job, execution: Execution, failure: Fault) -> Report:
-    """The executor failed after its effect began: settled at once by looking, never by doing it again."""
-    seen = settle.observe(job.call, execution, job.capability)
-    with writing(job.guard.lease.ref) as page:
-        held(page, job.guard.lease)
-        job.call.refresh_from_db()
-        kept = settle.write(page, job.call, job.guard.lease.attempt, seen, failure, retry=False)
+    """The executor failed after its effect began: settled at once by looking, never by doing it again.
+
+    Under a lost lease nobody looks: that is its new holder's business, and looking may finish what was begun.
+    """
+    lease = job.guard.lease
+    try:
+        check_held(lease)
+        seen = settle.observe(job.call, execution, job.capability)
+        with writing(lease.ref) as page:
+            held(page, lease)
+            job.call.refresh_from_db()
+            kept = settle.write(page, job.call, lease.attempt, seen, failure, retry=False)
+    except LeaseLost:
+        late.keep(job.call, lease, Ended(fault=failure, side_effect=SideEffect.UNKNOWN), ())
+        raise
     settle.discard(job.call, execution)
     if kept == "unknown":
         return Report(n=job.call.n, state="unknown")

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +15,11 @@ from executions.capabilities.base import Effect
 from executions.errors import DeadlinePassed, LeaseLost, NotOurs
 from executions.models import Attempt, Call, Execution, Worker
 from executions.services import catalog, processes, settle, waiting, workers
+from executions.services.after_unknown import end_of_request, interrupted
 from executions.services.claim import served_here
 from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
 from executions.services.locks import workspace_lock
 from executions.services.runtime import Runtime
-from executions.services.sealed import unseal
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, Status
 from executions.transitions import HOLDING, Lease, held, move
@@ -168,9 +168,10 @@ def _write(
     elif resumes:
         return _resume(page, execution, columns)
     elif execution.kind == Kind.CAPABILITY:
-        end = _end_of_request(execution, columns)
+        end = replace(end_of_request(execution), ending="interrupted", columns=columns)
     else:
-        end = End(status=Status.FAILED, fault=_interrupted(execution), ending="interrupted", columns=columns)
+        fault = interrupted(execution, "its worker stopped")
+        end = End(status=Status.FAILED, fault=fault, ending="interrupted", columns=columns)
     finish(page, execution, end, lease=lease)
     return end.status.value
 
@@ -192,21 +193,3 @@ def _stop(page: Page, lease: Lease, execution: Execution) -> None:
     if execution.status == Status.RUNNING:
         event = fact("execution.stopping", attempt=lease.attempt, reason="cancelled")
         move(page, execution, Status.STOPPING, event, lease=lease)
-
-
-def _interrupted(execution: Execution) -> Fault:
-    details = {"reason": "interrupted", "crashes": execution.crashes + 1}
-    if execution.kind == Kind.CAPABILITY:
-        return Fault(code="INTERRUPTED", message="its worker stopped", retryable=True, details=details)
-    return Fault(code="ISOLATE_FAILURE", message="its worker stopped", retryable=True, details=details)
-
-
-def _end_of_request(execution: Execution, columns: dict[str, Any]) -> End:
-    """A capability request ends as its one call did: applied is a success, found by looking."""
-    call = Call.objects.filter(execution=execution, n=1).first()
-    if call is not None and call.sealed_result is not None:
-        told = unseal(call.sealed_result)
-        if told["ok"]:
-            return End(status=Status.SUCCEEDED, value=told["value"], ending="interrupted", columns=columns)
-        return End(status=Status.FAILED, fault=Fault(**told["error"]), ending="interrupted", columns=columns)
-    return End(status=Status.FAILED, fault=_interrupted(execution), ending="interrupted", columns=columns)

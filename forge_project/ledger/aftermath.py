@@ -59,6 +59,7 @@ class Resolution:
     actor: str
     reason: str
     evidence: tuple[Any, ...] = ()
+    outcome: Outcome | None = None  # what whoever asked for the operation is told
 
 
 def resolve(page: Page, tool: Tool, found: Resolution) -> bool:
@@ -69,8 +70,12 @@ def resolve(page: Page, tool: Tool, found: Resolution) -> bool:
     new = row.state != OperationState.RESOLVED
     if new:
         move_row(tool, row, OperationState.RESOLVED, only=OperationState.RECOVERY_PARKED)
-    said = {"fact": RESOLVED, "became": found.became, "actor": found.actor, "reason": found.reason}
-    _add(page, tool, "resolution", said | ({"evidence": list(found.evidence)} if found.evidence else {}))
+    said: dict[str, Any] = {"fact": RESOLVED, "became": found.became, "actor": found.actor, "reason": found.reason}
+    said |= {"evidence": list(found.evidence)} if found.evidence else {}
+    if found.outcome is not None:
+        ended = found.outcome
+        said |= {"result": ended.result, "is_error": ended.is_error, "result_digest": ended.result_digest}
+    _add(page, tool, "resolution", said)
     return new
 
 
