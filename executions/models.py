@@ -101,6 +101,7 @@ class Execution(models.Model):
     tool_call_id = models.CharField(max_length=ID)
     correlation_id = models.CharField(max_length=ID, blank=True, default="")
     scope = models.JSONField(default=dict, help_text="task_id, node_id, run_no, role_ref, worker_ref as given")
+    analysis_ref = models.CharField(max_length=ID, blank=True, default="", help_text="an outside analysis job")
     purpose = models.CharField(max_length=500, blank=True, default="")
     interruption = models.CharField(max_length=10, choices=Interruption, default=Interruption.FAIL)
     timeout_ms = models.PositiveIntegerField()

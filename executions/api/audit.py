@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from executions.api import queries, records, schemas
-from executions.models import Call
+from executions.models import Attempt, Call
 from executions.selectors import events, output, rows
 from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.paging import Order, PageQuery, count, number, page
@@ -27,6 +27,22 @@ class Calls(APIView):
         row = rows.get_for(user_of(request), ref)
         found = page(request, Call.objects.filter(execution=row), Order((("n", number),)), query)
         return found.answer([records.call(one) for one in found.rows])
+
+
+class Attempts(APIView):
+    """Which workers tried an execution, and how each try ended."""
+
+    @extend_schema(
+        operation_id="executions_attempts",
+        parameters=[PageQuery],
+        responses={200: paged(schemas.Attempt), **problems(404)},
+    )
+    def get(self, request: Request, ref: str) -> Response:
+        """By their number; kept for good."""
+        query = read_query(request, PageQuery)
+        row = rows.get_for(user_of(request), ref)
+        found = page(request, Attempt.objects.filter(execution=row), Order((("number", number),)), query)
+        return found.answer([records.attempt(one) for one in found.rows])
 
 
 class Events(APIView):

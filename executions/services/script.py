@@ -143,7 +143,7 @@ class Script:
         said = self._tape.said(turn)
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
-        start = self._first.columns(self._attempt, self.guest) if self._first else {}
+        start = self._first.columns(self._attempt) if self._first else {}
         if self._first:  # a resumed guest was noted before its replay
             note_guest(self._attempt, self.guest)
         opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)

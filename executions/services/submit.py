@@ -158,6 +158,7 @@ def _row(
         client_ref=asked.ids.get("client_ref", ""),
         root_session_id=asked.ids.get("root_session_id", ids["session_id"]),
         correlation_id=asked.ids.get("correlation_id", ""),
+        analysis_ref=asked.ids.get("analysis_ref", ""),
         **ids,
         scope=asked.scope,
         purpose=sealed.said(ref, asked.purpose)[:500],
@@ -187,5 +188,6 @@ def _submitted(row: Execution) -> Any:
         "code_sha256": row.code_sha256,
         "on_behalf_of": row.on_behalf_of.get_username() if row.on_behalf_of else "",
         "purpose": row.purpose,
+        "analysis_ref": row.analysis_ref,
     }
     return fact("execution.submitted", **sealed.shown(row.ref, told))
