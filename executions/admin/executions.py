@@ -44,7 +44,7 @@ class ExecutionAdmin(PartAdmin):
             shown("cancel_reason"),
         ]}),
         ("How it runs", {"classes": ["collapse"], "fields": [
-            "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
+            "round", "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
             shown("engine"), shown("selection_reason"), pretty("limits"),
             pretty("metrics"), pretty("progress"), moment("due_at"),
             moment("expires_at"), "termination_unconfirmed", shown("quarantined"), "input_fingerprint", "code_sha256",

@@ -12,6 +12,8 @@ from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.paging import Order, PageQuery, count, number, page
 from forge_project.kernel.edge.requests import read_query, user_of
 
+_BY_NUMBER = Order((("round", number), ("n", number)))
+
 
 class Calls(APIView):
     """An execution's calls."""
@@ -25,7 +27,7 @@ class Calls(APIView):
         """By their number; inputs and results are redacted."""
         query = read_query(request, PageQuery)
         row = rows.get_for(user_of(request), ref)
-        found = page(request, Call.objects.filter(execution=row), Order((("n", number),)), query)
+        found = page(request, Call.objects.filter(execution=row), _BY_NUMBER, query)
         return found.answer([records.call(one) for one in found.rows])
 
 

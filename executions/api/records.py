@@ -8,13 +8,14 @@ from django.contrib.auth.models import User
 from executions.models import Attempt, Call, Execution
 from executions.selectors.traces import Traces
 from executions.services import sealed
-from executions.states import TERMINAL, Kind, SideEffect, Status
+from executions.services.rounds import may_ask_again
+from executions.states import TERMINAL, Kind, Status
 from forge_project.kernel import clock
 
 _REFS = (
     "client_ref", "correlation_id", "analysis_ref", "purpose", "code_sha256", "engine", "isolation", "selection_reason",
 )  # fmt: skip
-_FLAGS = ("no_value", "unawaited", "termination_unconfirmed", "progress", "cancel_reason")
+_FLAGS = ("round", "no_value", "unawaited", "termination_unconfirmed", "progress", "cancel_reason")
 _IDS = ("session_id", "root_session_id", "run_id", "turn_id", "tool_call_id")
 _PLAIN = ("interruption", "timeout_ms", "input_fingerprint", "decision_path", "side_effect", "retryable", "status")
 _TIMES = ("started_at", "effect_started_at", "finished_at")
@@ -82,8 +83,11 @@ def step(row: Execution, traces: Traces) -> dict[str, Any]:
             return {"action": "stop", "message": told}
         case status if status not in TERMINAL:
             return {"action": "wait", "after_s": 1, "message": f"It is {status}; ask for this execution again."}
-    if row.retryable and row.side_effect == SideEffect.NOT_APPLIED:
-        return {"action": "resubmit", "message": f"{row.error_code}: nothing was applied; it may be asked again."}
+    if may_ask_again(row):
+        return {
+            "action": "resubmit",
+            "message": f"{row.error_code}: nothing was applied; the same key and body ask again.",
+        }
     return {"action": "stop", "message": f"{row.error_code}: {row.error_message}"}
 
 
@@ -106,7 +110,7 @@ def call(row: Call) -> dict[str, Any]:
         told["duration_ms"] = max(0, clock.millis(row.ended_at) - clock.millis(began))
     told |= {name: clock.text(at) for name in ("started_at", "ended_at") if (at := getattr(row, name)) is not None}
     told |= {"result": sealed.parse(row.shown_result)} if row.shown_result else {}
-    optional = ("paths", "result_digest", "error_code", "approval_ref", "purpose", "evidence", "artifact_refs")
+    optional = ("round", "paths", "result_digest", "error_code", "approval_ref", "purpose", "evidence", "artifact_refs")
     return told | {name: value for name in optional if (value := getattr(row, name))}
 
 

@@ -72,6 +72,9 @@ class Execution(Schema):
     error = Fault(**_OPTIONAL)
     evidence = serializers.ListField(child=serializers.DictField())
     artifact_refs = serializers.ListField(child=serializers.CharField())
+    round = serializers.IntegerField(
+        **_OPTIONAL, help_text="which asking of the key this is, from 1; absent: the first"
+    )
     attempt_count = serializers.IntegerField()
     input_fingerprint = serializers.CharField()
     code_sha256 = serializers.CharField(**_OPTIONAL)
@@ -98,6 +101,7 @@ class Call(Schema):
     """One use of a capability; input and result are redacted."""
 
     call_id = serializers.CharField()
+    round = serializers.IntegerField(**_OPTIONAL)
     n = serializers.IntegerField()
     tool = serializers.CharField()
     effect = serializers.ChoiceField([*Effect], allow_blank=True, help_text="empty for a tool that is not there")

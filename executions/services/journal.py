@@ -47,10 +47,12 @@ class Ended:
 
 def open_call(page: Page, execution: Execution, asked: Asked, capability: Capability | None) -> Call:
     """Inserts the call and its function_call event."""
-    call_id = f"{execution.tool_call_id}:forge:{asked.n}"
+    family = f"{execution.tool_call_id}~{execution.round}" if execution.round else execution.tool_call_id
+    call_id = f"{family}:forge:{asked.n}"
     purpose = sealed.said(execution.ref, asked.purpose)[:MAX_PURPOSE]
     call = Call.objects.create(
         execution=execution,
+        round=execution.round,
         n=asked.n,
         call_id=call_id,
         operation_id=operations.operation_id(page.invocation_id, call_id),

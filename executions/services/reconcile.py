@@ -203,7 +203,7 @@ def _interrupted(execution: Execution) -> Fault:
 
 def _end_of_request(execution: Execution, columns: dict[str, Any]) -> End:
     """A capability request ends as its one call did: applied is a success, found by looking."""
-    call = Call.objects.filter(execution=execution, n=1).first()
+    call = Call.objects.filter(execution=execution, round=execution.round, n=1).first()
     if call is not None and call.sealed_result is not None:
         told = unseal(call.sealed_result)
         if told["ok"]:
