@@ -101,6 +101,7 @@ class Execution(models.Model):
     tool_call_id = models.CharField(max_length=ID)
     correlation_id = models.CharField(max_length=ID, blank=True, default="")
     scope = models.JSONField(default=dict, help_text="task_id, node_id, run_no, role_ref, worker_ref as given")
+    analysis_ref = models.CharField(max_length=ID, blank=True, default="", help_text="an outside analysis job")
     purpose = models.CharField(max_length=500, blank=True, default="")
     interruption = models.CharField(max_length=10, choices=Interruption, default=Interruption.FAIL)
     timeout_ms = models.PositiveIntegerField()
@@ -110,6 +111,7 @@ class Execution(models.Model):
     sealed_request = models.BinaryField()
     sealed_start = models.BinaryField(null=True)
 
+    round = models.PositiveIntegerField(default=0, help_text="how often its key has asked again")
     attempt = models.PositiveIntegerField(default=0)
     worker = models.ForeignKey(Worker, models.PROTECT, null=True, blank=True, related_name="+")
     turns = models.PositiveIntegerField(default=0)
@@ -180,11 +182,17 @@ class Execution(models.Model):
     def __str__(self) -> str:
         return self.ref
 
+    @property
+    def invocation_id(self) -> str:
+        """The chain of its current round."""
+        return f"{self.ref}~{self.round}" if self.round else self.ref
+
 
 class Call(models.Model):
-    """One use of a capability inside an execution; `n` from 1."""
+    """One use of a capability inside an execution; `n` from 1 in each round."""
 
     execution = models.ForeignKey(Execution, models.PROTECT, related_name="calls")
+    round = models.PositiveIntegerField(default=0)
     n = models.PositiveIntegerField()
     call_id = models.CharField(max_length=200)
     operation_id = models.CharField(max_length=60, unique=True)
@@ -214,7 +222,7 @@ class Call(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["execution", "n"], name="call_n_once"),
+            models.UniqueConstraint(fields=["execution", "round", "n"], name="call_n_once"),
             models.CheckConstraint(condition=Q(status__in=CallStatus.values), name="call_status"),
             models.CheckConstraint(
                 condition=~Q(status=CallStatus.UNKNOWN) | Q(side_effect=SideEffect.UNKNOWN), name="call_unknown"

@@ -54,6 +54,7 @@ class Execution(Schema):
     turn_id = serializers.CharField()
     tool_call_id = serializers.CharField()
     correlation_id = serializers.CharField(**_OPTIONAL)
+    analysis_ref = serializers.CharField(**_OPTIONAL)
     task_id = serializers.CharField(**_OPTIONAL)
     node_id = serializers.CharField(**_OPTIONAL)
     run_no = serializers.IntegerField(**_OPTIONAL)
@@ -64,12 +65,16 @@ class Execution(Schema):
     purpose = serializers.CharField(**_OPTIONAL)
     interruption = serializers.ChoiceField(Interruption.choices)
     timeout_ms = serializers.IntegerField()
+    limits = serializers.DictField(**_OPTIONAL)
     approval_ref = serializers.CharField(**_OPTIONAL)
     result = serializers.JSONField(**_OPTIONAL)
     no_value = serializers.BooleanField(**_OPTIONAL)
     error = Fault(**_OPTIONAL)
     evidence = serializers.ListField(child=serializers.DictField())
     artifact_refs = serializers.ListField(child=serializers.CharField())
+    round = serializers.IntegerField(
+        **_OPTIONAL, help_text="which asking of the key this is, from 1; absent: the first"
+    )
     attempt_count = serializers.IntegerField()
     input_fingerprint = serializers.CharField()
     code_sha256 = serializers.CharField(**_OPTIONAL)
@@ -88,6 +93,7 @@ class Execution(Schema):
     started_at = serializers.DateTimeField(**_OPTIONAL)
     effect_started_at = serializers.DateTimeField(**_OPTIONAL)
     finished_at = serializers.DateTimeField(**_OPTIONAL)
+    expires_at = serializers.DateTimeField(help_text="when what nobody answers ends")
     updated_at = serializers.DateTimeField()
 
 
@@ -95,6 +101,7 @@ class Call(Schema):
     """One use of a capability; input and result are redacted."""
 
     call_id = serializers.CharField()
+    round = serializers.IntegerField(**_OPTIONAL)
     n = serializers.IntegerField()
     tool = serializers.CharField()
     effect = serializers.ChoiceField([*Effect], allow_blank=True, help_text="empty for a tool that is not there")
@@ -115,6 +122,19 @@ class Call(Schema):
     started_at = serializers.DateTimeField(**_OPTIONAL)
     ended_at = serializers.DateTimeField(**_OPTIONAL)
     duration_ms = serializers.IntegerField(**_OPTIONAL)
+
+
+class Attempt(Schema):
+    """One worker's try at an execution. `metrics` are the execution's when it ended."""
+
+    number = serializers.IntegerField()
+    worker = serializers.CharField()
+    isolation = serializers.CharField(**_OPTIONAL)
+    guest_pid = serializers.IntegerField(**_OPTIONAL)
+    started_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(**_OPTIONAL)
+    ending = serializers.CharField(**_OPTIONAL)
+    metrics = serializers.DictField()
 
 
 class LedgerEvent(Schema):

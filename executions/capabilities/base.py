@@ -70,6 +70,11 @@ class Capability(ABC):
     def describe(self, request: Request, seen: Precondition) -> Description:
         """What a person is asked to approve."""
 
+    def paths(self, value: Any, seen: Precondition | None) -> list[str]:
+        """Which files of the workspace the effect writes, as far as the input and what was seen tell."""
+        path = value.get("path") if self.effect == Effect.WRITE and isinstance(value, dict) else None
+        return [path] if isinstance(path, str) else []
+
     def reconcile(self, request: Request, seen: Precondition) -> Settled:
         """Whether the effect that began at `seen` is in the world; safe to repeat."""
         return Unknown(f"{self.name} leaves nothing to look for")

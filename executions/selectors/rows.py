@@ -63,6 +63,14 @@ def get_to_resolve(user: User, ref: str) -> Execution:
     return found
 
 
+def get_own(user: User, ref: str) -> Execution:
+    """As `get_for`, for its caller alone. Raises Missing, Denied."""
+    found = get_for(user, ref)
+    if found.caller_id != user.pk:
+        raise Denied("this is its caller's to say", rule="execution.own")
+    return found
+
+
 def matching(user: User, wanted: Mapping[str, Any]) -> QuerySet[Execution]:
     """Those visible to `user` that fit FILTERS' values; `begun` is started_at, last where not started. No results."""
     fit = {FILTERS[name]: value for name, value in wanted.items() if name in FILTERS}

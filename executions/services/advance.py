@@ -73,6 +73,7 @@ def drive(attempt: Attempt) -> None:
         return None
     script.finish_calls()
     columns = columns_of(attempt, guest) | {"termination_unconfirmed": not confirmed}
+    columns |= {} if fixed else first_start.surroundings(attempt)  # it may have ended before its first turn
     return _end(attempt, script, ended, columns, script.leftovers(first.state))
 
 

@@ -7,7 +7,7 @@ from approvals.policy import Question, Verdict, judge
 from approvals.services.ask import Ask, ask
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
-from executions.services import previews, sealed
+from executions.services import journal, previews, sealed
 from executions.services.requests import scopes
 from executions.states import CallStatus
 from executions.transitions import move_call
@@ -88,5 +88,7 @@ def ask_person(
             verdict=verdict,
         ),
     )
-    move_call(page, call, CallStatus.AWAITING_APPROVAL, approval_ref=approval.ref, times_asked=call.times_asked + 1)
+    paths = journal.shown_paths(execution.ref, capability, sealed.unseal(call.sealed_input), seen)
+    again = {"approval_ref": approval.ref, "times_asked": call.times_asked + 1}
+    move_call(page, call, CallStatus.AWAITING_APPROVAL, paths=paths, **again)
     return approval

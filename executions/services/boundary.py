@@ -7,7 +7,7 @@ from approvals.policy import Verdict
 from approvals.services.consume import Consume, consume
 from executions.capabilities.base import Capability, Precondition
 from executions.models import Call, Execution
-from executions.services import asking, journal
+from executions.services import asking, journal, sealed
 from executions.services.guard import Guard
 from executions.states import CallStatus, SideEffect
 from forge_project.kernel import clock, failpoints
@@ -43,7 +43,9 @@ class Boundary:
         with writing(self._guard.lease.ref) as page:
             execution = self._guard.pass_dispatch(page, writes=not self._quiet)
             self._permit(page, call, execution, precondition)
-            journal.prepare(page, call, self._guard.lease.attempt, precondition)
+            value = sealed.unseal(call.sealed_input)
+            paths = journal.shown_paths(execution.ref, self._capability, value, precondition)
+            journal.prepare(page, call, self._guard.lease.attempt, precondition, paths=paths)
             if not self._quiet:
                 _mark_started(execution)
         self._call.__dict__.update(call.__dict__)

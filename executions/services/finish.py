@@ -59,7 +59,7 @@ def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -
     else:
         closed = SideEffect.NOT_APPLIED if effect == SideEffect.NOT_STARTED else effect
         facts |= {"side_effect": closed, "finished_at": clock.now()}
-        move(page, execution, end.status, _event(execution, end, closed), lease=lease, **facts)
+        move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, **facts)
     end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
 
 
@@ -108,7 +108,7 @@ def _error(execution: Execution, fault: Fault) -> dict[str, Any]:
     }
 
 
-def _event(execution: Execution, end: End, effect: SideEffect) -> events.Event:
+def _event(page: Page, execution: Execution, end: End, effect: SideEffect) -> events.Event:
     told: dict[str, Any] = {"attempt": execution.attempt, "outcome": end.status.value, "side_effect": effect.value}
     if end.fault is not None:
         told["error"] = sealed.shown(execution.ref, end.fault.json())
@@ -116,7 +116,9 @@ def _event(execution: Execution, end: End, effect: SideEffect) -> events.Event:
         told["result_digest"] = sealed.digest(end.value)
     if end.unawaited:
         told["unawaited"] = list(end.unawaited)
-    return fact("execution.finished", status=_EVENT_STATUS[end.status], event_id=f"{execution.ref}_finished", **told)
+    return fact(
+        "execution.finished", status=_EVENT_STATUS[end.status], event_id=f"{page.invocation_id}_finished", **told
+    )
 
 
 def _unknown_event(execution: Execution) -> events.Event:

@@ -6,6 +6,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from approvals.models import Approval
 from approvals.policy import Verdict
@@ -143,7 +144,7 @@ class Script:
         said = self._tape.said(turn)
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
-        start = self._first.columns(self._attempt, self.guest) if self._first else {}
+        start = self._first.columns(self._attempt) if self._first else {}
         if self._first:  # a resumed guest was noted before its replay
             note_guest(self._attempt, self.guest)
         opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)
@@ -180,9 +181,13 @@ class Script:
         finally:
             self._reports.put(report)
 
+    def _calls(self) -> QuerySet[Call]:
+        execution = self._attempt.execution
+        return Call.objects.filter(execution=execution, round=execution.round)
+
     def _reopen(self, given: frozenset[int]) -> None:
         """After replay: what has ended meanwhile is told next, what was decided runs, the rest goes on waiting."""
-        for call in Call.objects.filter(execution=self._attempt.execution).exclude(n__in=given).order_by("n"):
+        for call in self._calls().exclude(n__in=given).order_by("n"):
             match CallStatus(call.status):
                 case CallStatus.REQUESTED:
                     self._dispatch(call)
@@ -195,7 +200,7 @@ class Script:
 
     def _reopen_sleeps(self, recorded: list[RecordedTurn], given: frozenset[int]) -> None:
         """A sleep has no row; one that was asked for and not answered is answered now."""
-        rows = set(Call.objects.filter(execution=self._attempt.execution).values_list("n", flat=True))
+        rows = set(self._calls().values_list("n", flat=True))
         asked = {call.n for turn in recorded for call in turn.said.calls if call.tool == SLEEP} - rows - given
         self._ready.extend(history.no_sleep(n) for n in sorted(asked))
 

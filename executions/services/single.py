@@ -52,7 +52,7 @@ def drive(attempt: Attempt) -> None:
 
 def _open(attempt: Attempt) -> tuple[Call, Report | None]:
     """Call 1: made by the first attempt, found by a later one."""
-    call = Call.objects.filter(execution=attempt.execution, n=1).first()
+    call = Call.objects.filter(execution=attempt.execution, round=attempt.execution.round, n=1).first()
     if call is not None:
         if call.status in CALL_ENDS:
             return call, Report(n=1, state="ended", told=unseal(call.sealed_result or b""))

@@ -25,7 +25,9 @@ EVENT = [
 ]
 _ROW = f"({', '.join(['%s'] * len(EVENT))})"
 _ROWS_A_STATEMENT = 500  # SQLite takes 32,766 parameters
-_INVOCATION = "session_id, run_id, turn_id, owner, head_seq, head_hash, sealed_at, protocol, opened_by, follows"
+_INVOCATION = (
+    "session_id, run_id, turn_id, owner, head_seq, head_hash, sealed_at, protocol, opened_by, follows, successors"
+)
 
 
 def lock_invocation(invocation_id: str, *, wait: bool) -> tuple[Any, ...] | None:

@@ -34,8 +34,11 @@ class Written(NamedTuple):
 class Page:
     """The events one transaction adds to one invocation, written once at its end. Made by `writing` only."""
 
-    def __init__(self, identity: Identity, head: tuple[int, str], sealed: bool, opened_by: str, follows: str) -> None:
+    def __init__(
+        self, identity: Identity, head: tuple[int, str], sealed: bool, opened_by: str, follows: str, successors: int = 0
+    ) -> None:
         self.identity, self.sealed, self.opened_by, self.follows = identity, sealed, opened_by, follows
+        self.successors = successors  # of the first of a family
         self.head_seq, self.head_hash = head
         self._events: list[Event] = []
         self._doubtful: list[str] = []
@@ -123,10 +126,11 @@ def writing(
 ) -> Iterator[Page]:
     """One transaction that holds the invocation's lock; writes the page at its end, or nothing at all.
 
-    `opening` makes the invocation if it is new. `wait=False`: Conflict at once if another holds it (PostgreSQL).
+    `opening` makes the invocation if it is new. Without it the page is that of the family's latest: what is sealed
+    and was gone on from is written no more. `wait=False`: Conflict at once if another holds it (PostgreSQL).
     """
     with transaction.atomic():
-        page = _opened(opening, opened_by) if opening is not None else locked(invocation_id, wait=wait)
+        page = _opened(opening, opened_by) if opening is not None else _latest(invocation_id, wait=wait)
         if opening is not None and invocation_id != page.invocation_id:
             raise IdentityConflict("this invocation belongs to another session, run, turn or owner")
         yield page
@@ -171,6 +175,11 @@ def _next(sealed: Page) -> Page:
     return locked(ref, wait=True)
 
 
+def _latest(invocation_id: str, *, wait: bool) -> Page:
+    page = locked(invocation_id, wait=wait)
+    return locked(f"{invocation_id}~{page.successors}", wait=True) if page.sealed and page.successors else page
+
+
 def _opened(identity: Identity, opened_by: str) -> Page:
     for name in ("invocation_id", "session_id", "run_id", "turn_id", "owner"):
         if not ID.fullmatch(getattr(identity, name)):
@@ -192,8 +201,8 @@ def locked(invocation_id: str, *, wait: bool) -> Page:
         raise Conflict("another transaction holds this invocation", invocation=invocation_id)
     if found is None:
         raise Missing("no such invocation", invocation=invocation_id)
-    session, run, turn, owner, seq, head, sealed_at, protocol, opened_by, follows = found
+    session, run, turn, owner, seq, head, sealed_at, protocol, opened_by, follows, successors = found
     if protocol > PROTOCOL:
         raise UnsupportedProtocol(f"written by protocol {protocol}; this Forge reads {PROTOCOL}", path="")
     identity = Identity(invocation_id=invocation_id, session_id=session, run_id=run, turn_id=turn, owner=owner)
-    return Page(identity, (seq, head), bool(sealed_at), opened_by, follows)
+    return Page(identity, (seq, head), bool(sealed_at), opened_by, follows, successors)
