@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from executions.outbox.models import Signal  # noqa: F401  # Django looks for models here
 from executions.states import (
     LIVE,
     Access,

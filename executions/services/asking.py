@@ -7,6 +7,8 @@ from approvals.policy import Question, Verdict, judge
 from approvals.services.ask import Ask, ask
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
+from executions.outbox.models import SignalKind
+from executions.outbox.tell import tell
 from executions.services import journal, previews, sealed
 from executions.services.requests import scopes
 from executions.states import CallStatus
@@ -91,4 +93,5 @@ def ask_person(
     paths = journal.shown_paths(execution.ref, capability, sealed.unseal(call.sealed_input), seen)
     again = {"approval_ref": approval.ref, "times_asked": call.times_asked + 1}
     move_call(page, call, CallStatus.AWAITING_APPROVAL, paths=paths, **again)
+    tell(execution, SignalKind.APPROVAL_REQUESTED, approval_ref=approval.ref, approval_state=approval.state)
     return approval

@@ -6,6 +6,8 @@ from typing import Any
 from approvals.models import Approval
 from approvals.states import State
 from executions.models import Call, Execution
+from executions.outbox.models import SignalKind
+from executions.outbox.tell import tell
 from executions.services import hints
 from executions.services.finish import end_attempt
 from executions.states import CallStatus, Status, worst
@@ -34,7 +36,10 @@ def park(lease: Lease, columns: dict[str, Any]) -> bool:
 def on_decided(page: Page, approval: Approval) -> None:
     """The port approvals calls in its deciding transaction: a parked execution is queued again, a live one looks."""
     execution = Execution.objects.filter(pk=approval.execution_ref).first()
-    if execution is not None and execution.status == Status.WAITING_APPROVAL:
+    if execution is None:
+        return
+    tell(execution, SignalKind.APPROVAL_DECIDED, approval_ref=approval.pk, approval_state=approval.state)
+    if execution.status == Status.WAITING_APPROVAL:
         event = fact("execution.queued", reason="decided", approval=approval.pk)
         move(page, execution, Status.QUEUED, event, lease=None)
         hints.send_on_commit()

@@ -101,6 +101,13 @@ def approve(asked):
     return {"approved": True}
 
 
+def signals(asked):
+    from executions.outbox.models import Signal
+
+    rows = Signal.objects.filter(execution=asked["ref"]).order_by("created_at", "ref")
+    return {"kinds": [f"{row.kind} {row.approval_state or row.status}" for row in rows]}
+
+
 def counts(_):
     from executions.models import Execution, Worker
     from executions.states import LIVE

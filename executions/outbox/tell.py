@@ -1,0 +1,44 @@
+"""Writes a signal with the transition it tells: both are committed, or neither."""
+
+import hashlib
+
+from executions.models import Execution
+from executions.outbox.models import Signal, SignalKind
+from executions.states import TERMINAL, Status
+from forge_project.kernel import clock
+
+_GIVEN_BACK = frozenset(("drained",))  # back in the queue in good order: nothing was interrupted
+
+
+def moved(execution: Execution, was: Status, to: Status, reason: str) -> None:
+    """Called by `transitions.move` in its transaction, with the row as it is now."""
+    if to in TERMINAL:
+        tell(execution, SignalKind.EXECUTION_FINISHED)
+    elif to == Status.UNKNOWN:
+        tell(execution, SignalKind.UNKNOWN_REALITY)
+    elif to == Status.QUEUED and was in (Status.RUNNING, Status.UNKNOWN) and reason not in _GIVEN_BACK:
+        tell(execution, SignalKind.RECOVERY_RESUME)
+
+
+def tell(execution: Execution, kind: SignalKind, *, approval_ref: str = "", approval_state: str = "") -> None:
+    """One row for each (execution, kind, attempt, status), and for each approval: a repeat is the row that is there."""
+    status = approval_state or str(execution.status)
+    row = Signal(
+        ref=ref_of(execution.ref, kind, execution.attempt, status, approval_ref),
+        kind=kind,
+        execution=execution,
+        attempt=execution.attempt,
+        status=str(execution.status),
+        side_effect=str(execution.side_effect),
+        error_code=execution.error_code,
+        approval_ref=approval_ref,
+        approval_state=approval_state,
+        created_at=clock.now(),
+    )
+    Signal.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def ref_of(execution: str, kind: str, attempt: int, status: str, approval_ref: str) -> str:
+    """The same for the same thing told, whoever tells it."""
+    said = "\n".join((execution, kind, str(attempt), status, approval_ref))
+    return f"sig_{hashlib.sha256(said.encode()).hexdigest()[:32]}"
