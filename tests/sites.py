@@ -79,8 +79,10 @@ class Site:
 class Hand:
     """A process inside a site that does what it is told (tests/process/driver)."""
 
+    module = "tests.process.driver"
+
     def __init__(self, site: Site) -> None:
-        self._process = site.python("tests.process.driver", stdin=subprocess.PIPE, stderr=None)
+        self._process = site.python(self.module, stdin=subprocess.PIPE, stderr=None)
         self._read()
 
     def do(self, name: str, **asked) -> dict:
