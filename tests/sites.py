@@ -71,15 +71,18 @@ class Site:
         return path.read_text() if path.exists() else ""
 
     def verify(self) -> dict:
-        """What `ledger_verify --json` says; fails on a finding."""
+        """What `ledger_verify --json` says; fails on a finding, and where rows are not what the events tell."""
+        self.manage("ledger_rebuild", "--check")
         return json.loads(self.manage("ledger_verify", "--json").stdout)
 
 
 class Hand:
     """A process inside a site that does what it is told (tests/process/driver)."""
 
+    module = "tests.process.driver"
+
     def __init__(self, site: Site) -> None:
-        self._process = site.python("tests.process.driver", stdin=subprocess.PIPE, stderr=None)
+        self._process = site.python(self.module, stdin=subprocess.PIPE, stderr=None)
         self._read()
 
     def do(self, name: str, **asked) -> dict:

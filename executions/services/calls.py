@@ -81,8 +81,10 @@ def _run_quiet(job: Job, execution: Execution) -> Report:
     if job.call.effect not in journal.QUIET:
         raise AssertionError(f"{job.call.call_id} was dispatched by nobody here")
     request = request_of(job.call, execution)
+    failpoints.reach("effect.before")
     try:
         outcome = job.capability.execute(request, _NoBoundary(job.call.operation_id))
+        failpoints.reach("effect.after")
     except Exception as error:
         ended = Ended(fault=fault_of(error, job.call.call_id))
     else:

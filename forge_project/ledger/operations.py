@@ -31,15 +31,26 @@ class Tool:
     args: Any  # redacted: what may be shown
     args_digest: str
     recovery_mode: str
+    effect: str = ""  # its class, as declared when it was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an operation ended: the redacted result (or error) and its keyed digest. An error is an outcome too."""
+    """How an operation ended: the redacted result (or error) and its keyed digest. An error is an outcome too.
+
+    `status` and `side_effect` are the call's, so that its row can be rebuilt from its events.
+    """
 
     result: Any
     result_digest: str = ""
     is_error: bool = False
+    status: str = ""
+    side_effect: str = ""
+
+    def said(self) -> dict[str, str]:
+        """What is said of it beside the result."""
+        told = {"result_digest": self.result_digest, "status": self.status, "side_effect": self.side_effect}
+        return {name: value for name, value in told.items() if value}
 
 
 def operation_id(invocation_id: str, call_id: str) -> str:
@@ -50,6 +61,7 @@ def operation_id(invocation_id: str, call_id: str) -> str:
 def request(page: Page, tool: Tool, purpose: str = "", *, new: bool = False) -> None:
     """Journals that the guest asked for this call; the first of an operation's events (`new`: Page.add)."""
     said = {"args_digest": tool.args_digest} | ({"purpose": purpose} if purpose else {})
+    said |= {"effect": tool.effect} if tool.effect else {}
     page.add(
         Event(
             event_id=f"{tool.operation_id}_call",
@@ -178,7 +190,7 @@ def _response(tool: Tool, ended: Outcome, *, bound: bool = True) -> Event:
     content = {"kind": "function_response", "id": tool.call_id, "name": tool.tool, "result": ended.result}
     if ended.is_error:
         content["is_error"] = True
-    said = {"forge": {"fact": "call.outcome", "result_digest": ended.result_digest}} if ended.result_digest else None
+    said = {"forge": {"fact": "call.outcome"} | told} if (told := ended.said()) else None
     return Event(
         event_id=f"{tool.operation_id}_response",
         role="tool",

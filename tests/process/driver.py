@@ -35,7 +35,10 @@ def allow(asked):
     from approvals.services.rules import SaveRule, save_rule
 
     ann = User.objects.get(username="ann")
-    save_rule(SaveRule(name="allow", priority=2, capability=asked["capability"], decision="ALLOW", author=ann))
+    glob = asked["capability"]
+    save_rule(
+        SaveRule(name=f"allow-{glob.strip('.*')}", priority=2, capability=glob, decision="ALLOW", author=ann),
+    )
     return {}
 
 

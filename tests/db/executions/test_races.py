@@ -89,6 +89,7 @@ def test_the_queue_cap_holds(caller, settings):
     assert CallerLoad.objects.get().queued == 5
 
 
+@pytest.mark.rows_by_hand
 def test_two_workers_never_claim_one_execution(caller):
     both = [Runtime(), Runtime()]
     for runtime in both:
