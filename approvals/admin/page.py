@@ -1,6 +1,5 @@
 """The decision page: everything a person must see to answer, read afresh at each look."""
 
-import json
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -8,14 +7,14 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 
-from approvals import ports, selectors
+from approvals import ports, selectors, warnings
 from approvals.admin import diff, words
 from approvals.admin.history import history
 from approvals.eligibility import check_not_own
 from approvals.models import Agent, Approval, PolicyRule
 from approvals.policy import DEFAULT
 from approvals.states import LIVE, Risk, State
-from forge_project.kernel import clock
+from forge_project.kernel import clock, visible
 from forge_project.kernel.errors import Denied, ForgeError
 from forge_project.kernel.read_only import ForgeAdmin
 
@@ -35,14 +34,14 @@ def render_page(
         "row": row,
         "refusal": refusal,
         "typed": request.POST.get("reason", ""),
-        "warnings": _warnings(row, holds),
+        "warnings": warnings.of(row, holds),
         "holds": holds,
         "live": row.state in LIVE,
         "outcome": words.SAID.get(State(row.state), ""),
         "time_left": words.time_left(row),
         "sentence": words.safe(row.sentence),
-        "target": words.safe(row.target),
-        "purpose": words.safe(row.purpose),
+        "target": words.name(row.target),
+        "purpose": visible.folded(words.safe(row.purpose)),
         "reason": words.safe(row.reason),
         "lines": diff.lines(row.preview),
         "agent": Agent.objects.select_related("owner").filter(user=row.caller_id).first(),
@@ -53,20 +52,6 @@ def render_page(
         "next": _next(request.user, row),
     }
     return TemplateResponse(request, TEMPLATE, context, status=status)
-
-
-def _warnings(row: Approval, holds: bool | None) -> list[str]:
-    told = [words.safe(text) for text in json.loads(row.warnings)]
-    if holds is False:
-        told.insert(
-            0, "The world has changed since this was asked: an approval will not be used, it will be asked anew."
-        )
-    if row.supersedes:
-        told.append(f"Asked again: this replaces {row.supersedes}, whose ground had changed.")
-    same = {"caller": row.caller, "capability": row.capability, "input_fingerprint": row.input_fingerprint}
-    for denied in Approval.objects.filter(state=State.DENIED, **same).exclude(pk=row.pk).order_by("-decided_at")[:3]:
-        told.append(f"The same request was denied before, by {denied.decided_by}: {words.safe(denied.reason)}")
-    return told
 
 
 def _execution_url(row: Approval) -> str:
