@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from approvals.models import Approval
 from forge_project.ledger.writing import Page
@@ -19,6 +20,8 @@ class Around:
 
 Decided = Callable[[Page, Approval], None]
 StillHolds = Callable[[Approval], bool | None]
+CameOf = Callable[[Approval], str]
+InputOf = Callable[[Approval], Any]
 Surroundings = Callable[[Collection[str]], Mapping[str, Around]]
 
 
@@ -36,6 +39,16 @@ def _nothing_known(refs: Collection[str]) -> Mapping[str, Around]:
     return {}
 
 
+def _nothing_came(approval: Approval) -> str:
+    """Nobody says."""
+    return ""
+
+
+def _no_input(approval: Approval) -> Any:
+    """Nobody knows it."""
+    return None
+
+
 decided: Decided = _nobody_waits
 """Called inside the transaction that decided, revoked or expired an approval, under its invocation's lock."""
 
@@ -44,3 +57,9 @@ still_holds: StillHolds = _nobody_looks
 
 around: Surroundings = _nothing_known
 """By execution ref, what stands around the calls that were asked about."""
+
+came_of: CameOf = _nothing_came
+"""In one sentence, what became of the call that an approval was for; blank where nothing can be said."""
+
+input_of: InputOf = _no_input
+"""The whole input of the call, redacted, as JSON; None where it is not known."""

@@ -21,4 +21,6 @@ class ExecutionsConfig(AppConfig):
         ports.decided = waiting.on_decided
         ports.still_holds = holds.still_holds
         ports.around = around.around
+        ports.came_of = around.came_of
+        ports.input_of = around.input_of
         ledger.witnesses["execution"] = witness.lost

@@ -4,9 +4,14 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from django.contrib.auth import authenticate
 from django.http import HttpRequest
 
-from forge_project.kernel.errors import Invalid
+from approvals.admin import words
+from approvals.models import Approval
+from approvals.states import Risk
+from forge_project.kernel import clock
+from forge_project.kernel.errors import Denied, Invalid
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 _VERSION = re.compile(r"[0-9]{1,9}")
@@ -29,3 +34,17 @@ def who(request: HttpRequest) -> dict[str, Any]:
     """The person, and how the session proves it."""
     user: Any = request.user
     return {"actor": user, "authenticated_at": user.last_login or NEVER, "method": "session"}
+
+
+def stepped_up(request: HttpRequest, row: Approval) -> dict[str, Any]:
+    """As `who`; for critical risk by a password given now, and the typed target to approve. Raises Denied, Invalid."""
+    told = who(request)
+    if row.risk != Risk.CRITICAL:
+        return told
+    typed = " ".join(request.POST.get("typed", "").split())
+    if request.POST.get("decision") == "approve" and typed != words.to_type(row):
+        raise Invalid("type the target exactly as it is shown", path="/typed")
+    found = authenticate(request, username=told["actor"].get_username(), password=request.POST.get("password", ""))
+    if found is None or found.pk != told["actor"].pk:
+        raise Denied("this is not your password", rule="approval.password")
+    return told | {"authenticated_at": clock.now(), "method": "password"}

@@ -39,5 +39,5 @@ def _asked(request: HttpRequest, row: Approval) -> Decide:
         version=version,
         fingerprint=fingerprint,
         reason=answers.reason(request),
-        **answers.who(request),
+        **answers.stepped_up(request, row),
     )

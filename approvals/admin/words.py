@@ -25,6 +25,11 @@ def name(text: str) -> str:
     return visible.folded(visible.name(text)[0])
 
 
+def to_type(row: Approval) -> str:
+    """What is typed again before something critical is approved: the target as shown, or else the capability."""
+    return " ".join(name(row.target).split()) or row.capability
+
+
 def left(until: datetime) -> str:
     """`2 h 5 min left`, or `overdue`."""
     rest = until - clock.now()

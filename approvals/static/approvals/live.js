@@ -1,7 +1,7 @@
 /* Keeps parts of a page fresh: fetches the page again, swaps what changed, keeps ticks, focus and what is open. */
 "use strict";
 (() => {
-  const PERIOD = 5000;
+  const PERIOD = Number(document.currentScript.dataset.period) || 5000;
   const selectors = document.currentScript.dataset.parts.split(",").map((text) => text.trim());
   const said = document.getElementById("forge-fresh");
   const last = new Map();
