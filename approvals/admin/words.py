@@ -20,6 +20,16 @@ def safe(text: str) -> str:
     return visible.content(text)[0]
 
 
+def name(text: str) -> str:
+    """As `safe` for a target or another short text, look-alike letters and long runs of blanks written out too."""
+    return visible.folded(visible.name(text)[0])
+
+
+def to_type(row: Approval) -> str:
+    """What is typed again before something critical is approved: the target as shown, or else the capability."""
+    return " ".join(name(row.target).split()) or row.capability
+
+
 def left(until: datetime) -> str:
     """`2 h 5 min left`, or `overdue`."""
     rest = until - clock.now()

@@ -8,6 +8,9 @@ LOOKALIKES = frozenset("аеорсухіјѕԁһԛԝАВЕКМНОРСТУХІЈ
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")  # letters that draw nothing
 _LONE_CR = re.compile(r"\r(?!\n)")
 _WORD = re.compile(r"[^\W\d_]+")
+_BLANKS, _BREAKS = re.compile(r" {40,}"), re.compile(r"\n(?:[ \t\r]*\n){4,}")
+_INSIDE = re.compile(r"(?<![ \t])[ \t]{40,}+(?=\S)")
+_INDENT, _EMPTY_LINES = 120, 30  # deeper indentation, and more empty lines in a row, than text is written with
 
 
 def hidden(char: str) -> bool:
@@ -38,6 +41,39 @@ def name(text: str) -> tuple[str, tuple[str, ...]]:
             for i in range(*word.span()):
                 marks[i] = marks[i] or text[i] in LOOKALIKES
     return _escape(text, marks)
+
+
+def imitating(text: str) -> tuple[str, ...]:
+    """Code points of letters that imitate others in running text: doubles among Latin letters, and styled letters."""
+    if text.isascii():
+        return ()
+    found = {c for c in set(text) if not c.isascii() and c.isalpha() and _imitates_ascii(c)}
+    for word in _WORD.finditer(text):
+        letters = word.group()
+        if not letters.isascii() and any(c.isascii() for c in letters):
+            found |= {c for c in letters if c in LOOKALIKES}
+    return _points(found)
+
+
+def padded(text: str) -> bool:
+    """Whether blanks or empty lines push something out of a reader's sight; a diff's signs count as blanks."""
+    empty = 0
+    for line in text.split("\n"):
+        if not line.strip(" \t\r+-"):
+            empty += 1
+            continue
+        if empty >= _EMPTY_LINES:
+            return True
+        empty = 0
+        if any(line[: run.start()].strip("+-") or len(run.group()) >= _INDENT for run in _INSIDE.finditer(line)):
+            return True
+    return False
+
+
+def folded(text: str) -> str:
+    """A short text with long runs of blanks and of empty lines written as their code point and how many."""
+    shown = _BLANKS.sub(lambda run: f"{code(' ')}×{len(run.group())} ", text)
+    return _BREAKS.sub(lambda run: f"\n{code(chr(10))}×{run.group().count(chr(10))}\n", shown)
 
 
 def _imitates_ascii(char: str) -> bool:
