@@ -162,7 +162,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    "ENUM_NAME_OVERRIDES": {"ExecutionStatus": "executions.states.Status", "CallStatus": "executions.states.CallStatus"},
+    "ENUM_NAME_OVERRIDES": {
+        "ExecutionStatus": "executions.states.Status",
+        "CallStatus": "executions.states.CallStatus",
+    },
 }
 
 # --- Celery: hints only, never facts ----------------------------------------------------------------
