@@ -45,7 +45,7 @@ FORGE_API_DECISIONS = env.flag("FORGE_API_DECISIONS", False)
 FORGE_ALLOW_WEAK_ISOLATION = env.flag("FORGE_ALLOW_WEAK_ISOLATION", False)
 FORGE_CHECKPOINT_KEY = env.text("FORGE_CHECKPOINT_KEY", "")  # of the checkpoint process alone
 FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
-FORGE_CHECKPOINT_SINK = env.text("FORGE_CHECKPOINT_SINK", "")  # the path of an append-only file elsewhere
+FORGE_CHECKPOINT_SINK = env.sinks("FORGE_CHECKPOINT_SINK")  # an append-only file elsewhere, a webhook, or both
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
 
