@@ -64,6 +64,7 @@ class Worker(models.Model):
     started_at = models.DateTimeField()
     heartbeat = models.DateTimeField(db_index=True)
     stopped_at = models.DateTimeField(null=True, blank=True)
+    dead_at = models.DateTimeField(null=True, blank=True, help_text="when its death was proven, or said by an operator")
 
     def __str__(self) -> str:
         return f"{self.host}:{self.pid}"

@@ -63,14 +63,17 @@ def drive(attempt: Attempt) -> None:
     if fixed:
         first_start.note_guest(attempt, guest)
     script = Script(attempt, guest, None if fixed else first)
-    confirmed = False
     try:
         ended = _run(attempt, script)
         attempt.ended.set()
-    finally:
         confirmed = guest.kill()
+    except BaseException:
+        attempt.ended.set()
+        guest.kill()
+        script.abandon()  # the row is given up only when nothing of it is under way: somebody will look at the world
+        raise
     if isinstance(ended, Parked):
-        return None
+        return None if confirmed else note_unconfirmed(attempt.lease)
     script.finish_calls()
     columns = columns_of(attempt, guest) | {"termination_unconfirmed": not confirmed}
     columns |= {} if fixed else first_start.surroundings(attempt)  # it may have ended before its first turn
@@ -114,6 +117,11 @@ def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any
     else:
         raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
     return close(attempt, replace(end, columns=columns), left)
+
+
+def note_unconfirmed(lease: Lease) -> None:
+    """A guest that did not die in time, of an execution that is parked already."""
+    Execution.objects.filter(pk=lease.ref, attempt=lease.attempt).update(termination_unconfirmed=True)
 
 
 def columns_of(attempt: Attempt, guest: Guest) -> dict[str, Any]:

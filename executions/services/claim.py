@@ -27,6 +27,8 @@ def claim_next(runtime: Runtime) -> Lease | None:
     if restoring.behind():
         log.error("the database is older than its checkpoints' sink: `manage.py restored` before anything runs")
         return None
+    if not runtime.fresh():
+        return None  # others may take it for dead: nothing it began could be finished
     for ref in _candidates():
         if not runtime.take(ref):
             continue

@@ -93,6 +93,11 @@ class Script:
         while self._running:
             self._take(self._reports.get())
 
+    def abandon(self) -> None:
+        """Waits for what was dispatched to come to its end, and leaves it at that."""
+        while self._running:
+            del self._running[self._reports.get().n]
+
     @property
     def unknown(self) -> bool:
         """Whether a call's effect can't be known."""

@@ -14,6 +14,7 @@ from executions.services.claim import claim_next
 from executions.services.expire import expire_due
 from executions.services.heartbeat import Heartbeat
 from executions.services.reconcile import reconcile
+from executions.services.reobserve import reobserve_due
 from executions.services.runtime import Runtime, release_connections
 from executions.transitions import Lease
 from forge_project.kernel import clock
@@ -100,11 +101,12 @@ class WorkerProcess:
         reconciled_at = 0.0
         while not self._stopped.wait(TICK_SECONDS):
             try:
-                due = clock.monotonic() - reconciled_at >= settings.FORGE_SWEEP_SECONDS
+                every = workers.WATCH_SECONDS if self.runtime.watching else settings.FORGE_SWEEP_SECONDS
+                due = clock.monotonic() - reconciled_at >= min(every, settings.FORGE_SWEEP_SECONDS)
                 if due or self._reconcile_wanted.is_set():
                     self._reconcile_wanted.clear()
                     reconciled_at = clock.monotonic()
-                    if reconcile(self.runtime):
+                    if reconcile(self.runtime) + reobserve_due():
                         self._wake.set()
                     expire_due()
             except DatabaseFault as error:

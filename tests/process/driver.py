@@ -111,6 +111,27 @@ def signals(asked):
     return {"kinds": [f"{row.kind} {row.approval_state or row.status}" for row in rows]}
 
 
+def steps(asked):
+    """The steps of each call's operation, and how often the execution was taken over."""
+    from executions.models import Call
+    from forge_project.ledger import selectors
+    from forge_project.ledger.journal import journal
+
+    calls = Call.objects.filter(execution=asked["ref"]).order_by("n")
+    kinds = [event.kind for event in selectors.family_events(asked["ref"])]
+    told = [[entry.state for entry in journal(call.operation_id)] for call in calls]
+    return {"calls": told, "taken_over": kinds.count("execution.taken_over")}
+
+
+def look_again(asked):
+    from executions.models import Execution
+    from executions.services.reobserve import reobserve_due
+    from forge_project.kernel import clock
+
+    Execution.objects.filter(pk=asked["ref"]).update(due_at=clock.now())
+    return {"found": [found.became for found in reobserve_due()]}
+
+
 def counts(_):
     from executions.models import Execution, Worker
     from executions.states import LIVE
