@@ -21,6 +21,12 @@ def append(execution: Execution, turns: Iterable[Turn]) -> None:
             Output.objects.create(execution=execution, stream=stream, offset=_end(execution, stream), text=text)
 
 
+def size(turn: Turn) -> int:
+    """The bytes of what a turn said."""
+    said = [*turn.output, *(text for _, text in turn.log)]
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in said)
+
+
 def _end(execution: Execution, stream: str) -> int:
     rows = Output.objects.filter(execution=execution, stream=stream)
     last = rows.filter(offset=rows.aggregate(last=Max("offset"))["last"]).first()
