@@ -253,6 +253,7 @@ class Output(models.Model):
     stream = models.CharField(max_length=10)
     offset = models.PositiveBigIntegerField(help_text="bytes of UTF-8 before this piece")
     text = models.TextField()
+    in_key = models.BooleanField(default=False, help_text="a private key began here and goes on in the next piece")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["execution", "stream", "offset"], name="output_offset_once")]
