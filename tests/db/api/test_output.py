@@ -83,11 +83,8 @@ def test_a_bad_range_is_400(api, ref, query):
     refused(api.get(f"/api/v1/executions/{ref}/output/?{query}"), 400, "INVALID_REQUEST")
 
 
-KEY = [
-    "-----BEGIN RSA PRIVATE KEY-----",
-    *(f"MIIEow{n}IBAAKCAQEA" * 3 for n in range(4)),
-    "-----END RSA PRIVATE KEY-----",
-]
+LINES = [f"MIIEow{n}IBAAKCAQEA" * 3 for n in range(4)]
+KEY = ["-----BEGIN RSA PRIVATE KEY-----", *LINES, "-----END RSA PRIVATE KEY-----"]
 
 
 @pytest.mark.django_db(transaction=True)
