@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from executions.bounds import CallerDay, CallerLoad  # noqa: F401  # tables of this app too
 from executions.outbox.models import Signal  # noqa: F401  # Django looks for models here
 from executions.states import (
     LIVE,
@@ -70,17 +71,6 @@ class Worker(models.Model):
         return f"{self.host}:{self.pid}"
 
 
-class CallerLoad(models.Model):
-    """How much of Forge one caller holds; changed by conditional UPDATE in the transaction of the change itself."""
-
-    caller = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
-    running = models.PositiveIntegerField(default=0)
-    queued = models.PositiveIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return f"{self.caller_id}: {self.running} running, {self.queued} queued"
-
-
 class Execution(models.Model):
     """One accepted request. `sealed_*` are encrypted; `shown_*` are redacted JSON for people."""
 
@@ -120,6 +110,8 @@ class Execution(models.Model):
     crashes = models.PositiveIntegerField(default=0, help_text="attempts in a row that died without a new turn")
     active_ms = models.PositiveBigIntegerField(default=0)
     cpu_ms = models.PositiveBigIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0, help_text="of its input, results and output")
+    bytes_told = models.PositiveBigIntegerField(default=0, help_text="of them, on its caller's days")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="")
     cancel_reason = models.CharField(max_length=500, blank=True, default="")
@@ -263,6 +255,7 @@ class Output(models.Model):
     stream = models.CharField(max_length=10)
     offset = models.PositiveBigIntegerField(help_text="bytes of UTF-8 before this piece")
     text = models.TextField()
+    in_key = models.BooleanField(default=False, help_text="a private key began here and goes on in the next piece")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["execution", "stream", "offset"], name="output_offset_once")]

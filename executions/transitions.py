@@ -8,8 +8,9 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F
 
+from executions.bounds import CallerLoad
 from executions.errors import LeaseLost
-from executions.models import Call, CallerLoad, Execution, Worker
+from executions.models import Call, Execution, Worker
 from executions.outbox import tell
 from executions.states import CALL_MOVES, MOVES, PAIRS, CallStatus, SideEffect, Status
 from forge_project.kernel import clock

@@ -9,6 +9,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from executions.api import queries, schemas
+from executions.api.polls import patience
 from executions.api.records import full, record
 from executions.models import Execution
 from executions.selectors import rows, traces
@@ -59,8 +60,10 @@ class Executions(APIView):
     def post(self, request: Request) -> Response:
         """Accepts a script (`source`) or one `capability` request, once per idempotency key."""
         query = read_query(request, queries.Wait)
-        made = submit(parse(user_of(request), request.headers.get("Idempotency-Key"), request.data))
-        row = rows.wait(made.execution, query["wait"])
+        user = user_of(request)
+        made = submit(parse(user, request.headers.get("Idempotency-Key"), request.data))
+        with patience(user.pk, query["wait"]) as seconds:
+            row = rows.wait(made.execution, seconds)
         if not made.created:
             return Response(shown(request, row), headers={"Idempotent-Replay": "true"})
         if row.status in TERMINAL:
@@ -116,7 +119,9 @@ class One(APIView):
     def get(self, request: Request, ref: str) -> Response:
         """Its record."""
         query = read_query(request, queries.Wait)
-        row = rows.wait(rows.get_for(user_of(request), ref), query["wait"])
+        user = user_of(request)
+        with patience(user.pk, query["wait"]) as seconds:
+            row = rows.wait(rows.get_for(user, ref), seconds)
         return tagged(request, shown(request, row))
 
 

@@ -89,7 +89,7 @@ def _run(attempt: Attempt, script: Script) -> Ending:
     except CancelRequested:
         attempt.note_cancelled()
         return Fatal("CANCELLED", "cancelled")
-    except (DeadlinePassed, Denied, Unidentified) as refused:
+    except (DeadlinePassed, Denied, Unidentified, TooLarge) as refused:
         return Fatal(refused.code, refused.message, details=refused.facts)
     return ended
 

@@ -12,7 +12,7 @@ from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Lease
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
-from executions.services import asking, journal, late, sealed, settle
+from executions.services import asking, journal, late, sealed, settle, volume
 from executions.services.boundary import Boundary, MustAsk, denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
@@ -214,6 +214,7 @@ def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: lis
         ]
         ended = _checked(outcome, job.limits, effect, tuple(refs))
         journal.finish(page, job.call, ended)
+        volume.add(execution, volume.size(ended.told()))
     return ended
 
 

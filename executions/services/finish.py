@@ -10,7 +10,7 @@ from approvals.states import LIVE
 from executions.models import Attempt as AttemptRow
 from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE, NoValue
-from executions.services import journal, sealed, settle
+from executions.services import journal, sealed, settle, volume
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, SideEffect, Status, worst
 from executions.transitions import Lease, move
@@ -61,6 +61,7 @@ def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -
         facts |= {"side_effect": closed, "finished_at": clock.now()}
         move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, **facts)
     end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
+    volume.account(execution)
 
 
 def may_resume(execution: Execution) -> bool:

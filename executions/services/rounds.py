@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from executions.models import Execution
-from executions.services import hints, sealed
+from executions.services import hints, sealed, volume
 from executions.services.places import take_place
 from executions.services.submission import Submission
 from executions.states import SideEffect, Status
@@ -49,6 +49,8 @@ def ask_again(ref: str, asked: Submission, on_behalf_of: User | None, expires_at
             )
             columns = _request(ref, asked, on_behalf_of) | _BLANK | {"expires_at": expires_at, "round": number}
             move(page, row, Status.QUEUED, event, lease=None, **columns)
+            volume.add(row, volume.size(asked.request))
+            volume.account(row)
             hints.send_on_commit()
     except _NotNow:
         return None

@@ -13,8 +13,8 @@ from uuid6 import uuid7
 from approvals.models import Agent
 from executions.errors import IdempotencyConflict
 from executions.models import Execution, Workspace
-from executions.services import hints, sealed
-from executions.services.places import take_place
+from executions.services import hints, sealed, volume
+from executions.services.places import counted, take_place
 from executions.services.rounds import ask_again, may_ask_again
 from executions.services.submission import Submission
 from executions.states import Kind, SideEffect, Status
@@ -44,6 +44,19 @@ def submit(asked: Submission) -> Submitted:
         return found
     on_behalf_of = _principal(asked)
     workspace = _workspace(asked)
+    with counted(asked.caller):
+        volume.refuse_over(asked.caller)
+        return _begin(asked, bound, found, workspace, on_behalf_of)
+
+
+def _begin(
+    asked: Submission,
+    bound: dict[str, Any],
+    found: Submitted | None,
+    workspace: Workspace | None,
+    on_behalf_of: User | None,
+) -> Submitted:
+    """A new round of what was found, or a new execution."""
     if found is not None:
         again = ask_again(found.execution.ref, asked, on_behalf_of, _expiry())
         if again is None:  # another was first; this one finds what that one made
@@ -130,6 +143,7 @@ def _accept(
             event = fact("execution.queued", reason="submitted")
             take_place(asked.caller)
             move(page, row, Status.QUEUED, event, lease=None)
+            volume.account(row)
             failpoints.reach("submit.before_commit")
         hints.send_on_commit()
     return row
@@ -171,6 +185,7 @@ def _row(
         input_fingerprint=sealed.digest(bound),
         code_sha256=hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest() if source is not None else "",
         sealed_request=sealed.seal(asked.request),
+        bytes=volume.size(asked.request),
         created_at=now,
         updated_at=now,
         expires_at=_expiry(),

@@ -9,7 +9,7 @@ from executions.capabilities.base import Capability, validate_input
 from executions.models import Call, Execution
 from executions.sandbox.replay import RecordedTurn
 from executions.sandbox.shapes import Asked, Turn
-from executions.services import asking, catalog, journal, streams
+from executions.services import asking, catalog, journal, streams, volume
 from executions.services.boundary import denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
@@ -42,6 +42,7 @@ def commit(
     failpoints.reach("t1.before")
     with writing(guard.lease.ref) as page:
         execution = guard.pass_dispatch(page, writes=False)
+        kept = volume.within(execution, _size(turn, outcomes))  # before anything is moved that a refusal takes back
         for call, ended in outcomes:
             journal.finish(page, call, ended)
         page.add(fact("forge.turn", turn=recorded.to_json(), attempt=guard.lease.attempt))
@@ -49,19 +50,30 @@ def commit(
         streams.append(execution, [turn])
         said = {"progress": told} if (told := streams.progress([turn], execution.ref)) else {}
         Execution.objects.filter(pk=execution.pk).update(
-            turns=recorded.number, crashes=0, updated_at=clock.now(), **said, **start
+            turns=recorded.number,
+            crashes=0,
+            updated_at=clock.now(),
+            bytes=kept,
+            **said,
+            **start,
         )
     failpoints.reach("t1.after")
     return opened
+
+
+def _size(turn: Turn, outcomes: Sequence[tuple[Call, Ended]]) -> int:
+    told = sum(volume.size(ended.told()) for _, ended in outcomes)
+    return told + sum(volume.size(asked.input) for asked in turn.calls) + streams.size(turn)
 
 
 def write_outcomes(guard: Guard, outcomes: Sequence[tuple[Call, Ended]]) -> None:
     """Makes outcomes durable when no further turn will."""
     if outcomes:
         with writing(guard.lease.ref) as page:
-            held(page, guard.lease)
+            execution = held(page, guard.lease)
             for call, ended in outcomes:
                 journal.finish(page, call, ended)
+            volume.add(execution, sum(volume.size(ended.told()) for _, ended in outcomes))
 
 
 def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked) -> Opened:

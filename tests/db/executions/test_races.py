@@ -104,6 +104,8 @@ def test_two_workers_never_claim_one_execution(caller):
             status="failed", error_code="X", side_effect="not_applied", worker=None
         )
         CallerLoad.objects.update(running=0)
+        for runtime in both:
+            runtime.let_go(won[0].ref)
 
 
 @pytest.fixture
@@ -142,6 +144,7 @@ def test_a_take_over_against_a_stale_t1(caller, marker, dead_worker, runtime):
             kinds = [event.kind for event in selectors.events(sent.ref)]
             assert kinds.index("tool_dispatch") < kinds.index("execution.taken_over")
         assert Execution.objects.get(pk=sent.ref).status == "failed"
+        dead_worker.let_go(sent.ref)
     assert verify().findings == []
     if connection.vendor == "postgresql":
         assert 0 < landed < ROUNDS, landed  # both orders were seen
