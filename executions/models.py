@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from executions.bounds import CallerDay, CallerLoad  # noqa: F401  # tables of this app too
-from executions.outbox.models import Signal  # noqa: F401  # Django looks for models here
+from executions.outbox.models import Delivery, Signal, Webhook  # noqa: F401  # Django looks for models here
 from executions.states import (
     LIVE,
     Access,

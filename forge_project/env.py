@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -73,6 +74,14 @@ def _is_web(url: str) -> bool:
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """A comma-separated list of networks such as 10.1.0.0/16."""
+    try:
+        return [ip_network(part) for part in names(name)]
+    except ValueError as error:
+        raise BadSetting(f"{name}: {error}") from None
 
 
 def database(name: str, default: str) -> dict[str, Any]:

@@ -51,6 +51,11 @@ FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
 FORGE_CHECKPOINT_SINK = env.sinks("FORGE_CHECKPOINT_SINK")  # an append-only file elsewhere, a webhook, or both
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
+FORGE_NETWORK_ALLOW = env.networks("FORGE_NETWORK_ALLOW")  # beside the public ones
+FORGE_WEBHOOK_HTTP = env.flag("FORGE_WEBHOOK_HTTP", False)
+FORGE_WEBHOOK_SECONDS = env.number("FORGE_WEBHOOK_SECONDS", 10, low=1, high=60)
+FORGE_WEBHOOK_ATTEMPTS = env.number("FORGE_WEBHOOK_ATTEMPTS", 10, low=1, high=100)
+FORGE_WEBHOOK_BACK_OFF = env.number("FORGE_WEBHOOK_BACK_OFF", 5, low=1, high=3600)
 
 # --- Django ----------------------------------------------------------------------------------------
 DEBUG = False
@@ -168,6 +173,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ExecutionStatus": "executions.states.Status",
         "CallStatus": "executions.states.CallStatus",
+        "SignalKind": "executions.outbox.models.SignalKind",
     },
 }
 

@@ -203,3 +203,21 @@ class Acknowledged(Schema):
     """Whether this was the first time."""
 
     acknowledged = serializers.BooleanField()
+
+
+class Webhook(Schema):
+    """Where signals are sent. `url` for its owner only."""
+
+    webhook_ref = serializers.CharField()
+    owner = serializers.CharField()
+    origin = serializers.CharField()
+    url = serializers.CharField(**_OPTIONAL)
+    kinds = serializers.ListField(child=serializers.ChoiceField(SignalKind.choices))
+    everything = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
+
+
+class NewWebhook(Webhook):
+    """With the secret that signs, this once."""
+
+    secret = serializers.CharField()

@@ -2,7 +2,7 @@
 
 from django.urls import re_path
 
-from executions.api import audit, capabilities, executions, resolution, signals
+from executions.api import audit, capabilities, executions, resolution, signals, webhooks
 
 _ONE = r"^executions/(?P<ref>exec_[0-9a-f]{32})"
 urlpatterns = [
@@ -22,6 +22,8 @@ urlpatterns = [
         signals.Acknowledgement.as_view(),
         name="signal-acknowledge",
     ),
+    re_path(r"^webhooks/$", webhooks.Webhooks.as_view(), name="webhooks"),
+    re_path(r"^webhooks/(?P<ref>hook_[0-9a-f]{32})/$", webhooks.OneWebhook.as_view(), name="webhook"),
     re_path(r"^capabilities/$", capabilities.Capabilities.as_view(), name="capabilities"),
     re_path(r"^capabilities/types\.d\.ts$", capabilities.Types.as_view(), name="capability-types"),
     re_path(r"^capabilities/(?P<name>[A-Za-z0-9.-]{1,150})/$", capabilities.OneCapability.as_view(), name="capability"),

@@ -1,9 +1,13 @@
-"""What observers are told: signals, and the permissions operators need for them."""
+"""What observers are told: signals, webhooks and their deliveries, and the permissions operators need for them."""
 
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
 
-NEEDED = [("signal", "acknowledge_signal", "Can see and acknowledge everybody's signals")]
+NEEDED = [
+    ("signal", "acknowledge_signal", "Can see and acknowledge everybody's signals"),
+    ("webhook", "manage_webhook", "Can subscribe to everybody's signals, delete webhooks, retry deliveries"),
+]
 
 
 def create(apps, schema_editor):
@@ -25,6 +29,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("approvals", "0002_groups"),
         ("executions", "0002_life_record"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -46,9 +51,60 @@ class Migration(migrations.Migration):
             ],
             options={
                 'permissions': [('acknowledge_signal', "Can see and acknowledge everybody's signals")],
-                'indexes': [models.Index(condition=models.Q(('acknowledged_at', None)), fields=['created_at', 'ref'], name='signal_unacknowledged')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['EXECUTION_FINISHED', 'APPROVAL_REQUESTED', 'APPROVAL_DECIDED', 'RECOVERY_RESUME', 'UNKNOWN_REALITY'])), name='signal_kind')],
             },
+        ),
+        migrations.CreateModel(
+            name='Webhook',
+            fields=[
+                ('ref', models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ('origin', models.CharField(max_length=300)),
+                ('sealed_target', models.BinaryField(help_text='{url, secret}')),
+                ('kinds', models.JSONField()),
+                ('everything', models.BooleanField(default=False, help_text="everybody's executions, not the owner's alone")),
+                ('created_at', models.DateTimeField()),
+                ('deleted_at', models.DateTimeField(blank=True, null=True)),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'permissions': [('manage_webhook', "Can subscribe to everybody's signals, delete webhooks, retry deliveries")],
+            },
+        ),
+        migrations.CreateModel(
+            name='Delivery',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('state', models.CharField(choices=[('pending', 'Pending'), ('delivered', 'Delivered'), ('dead', 'Dead')], default='pending', max_length=10)),
+                ('attempts', models.PositiveIntegerField(default=0)),
+                ('due_at', models.DateTimeField()),
+                ('answer', models.PositiveIntegerField(blank=True, help_text='the last HTTP status', null=True)),
+                ('error', models.CharField(blank=True, default='', max_length=200)),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('signal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='executions.signal')),
+                ('webhook', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='executions.webhook')),
+            ],
+            options={
+                'verbose_name_plural': 'deliveries',
+            },
+        ),
+        migrations.AddIndex(
+            model_name='signal',
+            index=models.Index(condition=models.Q(('acknowledged_at', None)), fields=['created_at', 'ref'], name='signal_unacknowledged'),
+        ),
+        migrations.AddConstraint(
+            model_name='signal',
+            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['EXECUTION_FINISHED', 'APPROVAL_REQUESTED', 'APPROVAL_DECIDED', 'RECOVERY_RESUME', 'UNKNOWN_REALITY'])), name='signal_kind'),
+        ),
+        migrations.AddIndex(
+            model_name='delivery',
+            index=models.Index(condition=models.Q(('state', 'pending')), fields=['due_at'], name='delivery_due'),
+        ),
+        migrations.AddConstraint(
+            model_name='delivery',
+            constraint=models.UniqueConstraint(fields=('webhook', 'signal'), name='delivery_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='delivery',
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'delivered', 'dead'])), name='delivery_state'),
         ),
         migrations.RunPython(create, migrations.RunPython.noop),
     ]

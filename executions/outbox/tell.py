@@ -2,8 +2,10 @@
 
 import hashlib
 
+from django.db.models import Q
+
 from executions.models import Execution
-from executions.outbox.models import Signal, SignalKind
+from executions.outbox.models import Delivery, Signal, SignalKind, Webhook
 from executions.states import TERMINAL, Status
 from forge_project.kernel import clock
 
@@ -36,6 +38,15 @@ def tell(execution: Execution, kind: SignalKind, *, approval_ref: str = "", appr
         created_at=clock.now(),
     )
     Signal.objects.bulk_create([row], ignore_conflicts=True)
+    _fan_out(row, execution.caller_id)
+
+
+def _fan_out(row: Signal, caller_id: int) -> None:
+    """A delivery to each webhook that wants it, in the same transaction."""
+    hooks = Webhook.objects.filter(Q(owner=caller_id) | Q(everything=True), deleted_at=None, owner__is_active=True)
+    wanting = [ref for ref, kinds in hooks.values_list("pk", "kinds") if row.kind in kinds]
+    rows = [Delivery(webhook_id=ref, signal=row, due_at=row.created_at) for ref in wanting]
+    Delivery.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def ref_of(execution: str, kind: str, attempt: int, status: str, approval_ref: str) -> str:

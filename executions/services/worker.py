@@ -16,6 +16,7 @@ from executions.services.heartbeat import Heartbeat
 from executions.services.reconcile import reconcile
 from executions.services.reobserve import reobserve_due
 from executions.services.runtime import Runtime, release_connections
+from executions.services.webhooks.sender import Sender
 from executions.transitions import Lease
 from forge_project.kernel import clock
 
@@ -38,6 +39,8 @@ class WorkerProcess:
         self._reconcile_wanted = threading.Event()
         self._heart = Heartbeat(self.runtime)
         self._heart.start()
+        self._sender = Sender()
+        self._sender.start()
         self._claims = threading.Thread(target=self._serve, name="forge-claims")
         self._housekeeping = threading.Thread(target=self._housekeep, name="forge-housekeeping")
         self._claims.start()
@@ -59,6 +62,7 @@ class WorkerProcess:
         self._attempts.shutdown(wait=True)
         self._stopped.set()
         self._housekeeping.join()
+        self._sender.stop()
         self.runtime.close()
         self._heart.stop()
         workers.stop(self.runtime.worker_id)

@@ -132,6 +132,21 @@ def look_again(asked):
     return {"found": [found.became for found in reobserve_due()]}
 
 
+def subscribe(asked):
+    from django.contrib.auth.models import User
+
+    from executions.services.webhooks.subscribe import Subscribe
+    from executions.services.webhooks.subscribe import subscribe as service
+
+    return {"secret": service(Subscribe(owner=User.objects.get(username="robo"), url=asked["url"])).secret}
+
+
+def deliveries(_):
+    from executions.outbox.models import Delivery
+
+    return {"states": list(Delivery.objects.order_by("pk").values_list("state", flat=True))}
+
+
 def counts(_):
     from executions.models import Execution, Worker
     from executions.states import LIVE

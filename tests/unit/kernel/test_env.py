@@ -27,6 +27,7 @@ def start(var, **settings):
     [
         ({"FORGE_MODE": "huge"}, "FORGE_MODE='huge': expected one of embedded, scaled"),
         ({"FORGE_MODE": "scaled"}, "FORGE_SECRET_KEY: missing; scaled mode requires"),
+        ({"FORGE_NETWORK_ALLOW": "10.0.0.1/8"}, "FORGE_NETWORK_ALLOW: 10.0.0.1/8 has host bits set"),
         ({"FORGE_WORKER_THREADS": "many"}, "FORGE_WORKER_THREADS='many': expected a whole number from 1 to 256"),
         ({"FORGE_API_DECISIONS": "yes"}, "FORGE_API_DECISIONS='yes': expected 0 or 1"),
         ({"FORGE_DATABASE_URL": "mysql://x"}, "FORGE_DATABASE_URL: expected sqlite:///PATH or postgres://"),
