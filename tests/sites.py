@@ -81,8 +81,8 @@ class Hand:
 
     module = "tests.process.driver"
 
-    def __init__(self, site: Site) -> None:
-        self._process = site.python(self.module, stdin=subprocess.PIPE, stderr=None)
+    def __init__(self, site: Site, stderr=None) -> None:
+        self._process = site.python(self.module, stdin=subprocess.PIPE, stderr=stderr)
         self._read()
 
     def do(self, name: str, **asked) -> dict:

@@ -106,7 +106,7 @@ def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any
         end = end_of(ended)
     elif script.unknown:
         end = End(status=Status.UNKNOWN)
-    elif attempt.cancelled():
+    elif attempt.cancelled(look=True):  # it may be what just stopped a call
         stopping(attempt, "cancelled")
         end = end_of(Fatal("CANCELLED", "cancelled"))
     elif timed_out:

@@ -116,7 +116,7 @@ def _close(attempt: Attempt, call: Call, report: Report) -> None:
             return close(attempt, End(status=Status.SUCCEEDED, value=told["value"], columns=columns), left)
         end = End(status=Status.FAILED, fault=Fault(**told["error"]), columns=columns)
         return close(attempt, end, left)
-    if attempt.cancelled():
+    if attempt.cancelled(look=True):  # it may be what just stopped the call
         stopping(attempt, "cancelled")
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=columns), left)
     if clock.monotonic() >= attempt.deadline:

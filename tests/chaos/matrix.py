@@ -5,6 +5,7 @@ On the database that FORGE_TEST_DATABASE_URL names, else on a temporary SQLite.
 
 import argparse
 import json
+import random
 import signal
 import sys
 import time
@@ -39,6 +40,7 @@ class Nursery(sites.Hand):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--point", choices=matrix.POINTS, help="this failpoint only")
+    parser.add_argument("--seconds", type=float, default=0, help="stop after so long (0: all cases), drawn at random")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     began = time.monotonic()
@@ -51,9 +53,14 @@ def main() -> int:
         for glob in ("modes.*", "patch.*"):
             hand.run("allow", capability=glob)
         cases = [case for case in matrix.cases() if asked.point in (None, case.point)]
-        wrong = []
+        if asked.seconds:
+            random.shuffle(cases)
+        wrong, done = [], 0
         for case in tqdm(cases, unit="case", disable=None, file=sys.stderr, leave=False):
+            if asked.seconds and time.monotonic() - began > asked.seconds:
+                break
             wrong += [f"{case.key}: {problem}" for problem in _one(hand, world, case)]
+            done += 1
         hand.close()
         findings = len(json.loads(site.manage("ledger_verify", "--json", check=False).stdout)["findings"])
         findings += site.manage("ledger_rebuild", "--check", check=False).returncode
@@ -61,7 +68,13 @@ def main() -> int:
     for problem in wrong:
         print(problem, file=sys.stderr)
     counts = {word: sum(f": {word}:" in problem for problem in wrong) for word in ("duplicate", "lost")}
-    seen = {"name": "crash.matrix", "cases": len(cases), "duplicates": counts["duplicate"], "lost": counts["lost"]}
+    seen = {
+        "name": "crash.matrix",
+        "cases": done,
+        "of": len(cases),
+        "duplicates": counts["duplicate"],
+        "lost": counts["lost"],
+    }
     seen |= {"wrong": len(wrong), "findings": findings, "db": kind, "seconds": round(time.monotonic() - began, 1)}
     print(json.dumps(seen) if asked.json else "\n".join(f"{name}: {value}" for name, value in seen.items()))
     return 0 if not wrong and not findings else 1

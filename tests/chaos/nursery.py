@@ -1,4 +1,4 @@
-"""`python -m tests.chaos.nursery`: a process with Django loaded that forks one child a command, to be killed.
+"""`python -m tests.chaos.nursery`: a process with Django loaded that forks a child for each command, to be killed.
 
 A child is a process of its own with its own connections and, where it works, its own worker row; what it does, it may
 do up to a failpoint that kills it with SIGKILL. Starting one costs milliseconds.
