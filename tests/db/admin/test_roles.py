@@ -9,6 +9,7 @@ from approvals.models import Agent, PolicyRule
 from approvals.services.rules import SaveRule, save_rule
 from artifacts.models import Artifact
 from executions.models import Attempt, Call, Execution, Worker, Workspace, WorkspaceAccess
+from forge_project.ledger.governance import GOVERNANCE
 from forge_project.ledger.models import Event, Invocation
 from tests.db.executions import run_all, send
 from tests.db.executions.conftest import runtime, zygotes  # noqa: F401  # fixtures
@@ -39,7 +40,7 @@ def world(robo, olga, tmp_path, runtime):  # noqa: F811
     token = AuthToken.objects.create(user=robo)[1]
     return {"execution": Execution.objects.get(), "call": Call.objects.get(), "attempt": Attempt.objects.get(),
             "worker": Worker.objects.get(), "event": Event.objects.order_by("seq").first(), "token": token,
-            "invocation": Invocation.objects.get(),
+            "invocation": Invocation.objects.exclude(pk=GOVERNANCE).get(),
             "approval": apps.get_model("approvals.approval").objects.get(), "artifact": Artifact.objects.get(),
             "policyrule": PolicyRule.objects.get(), "workspace": place, "agent": Agent.objects.get()}  # fmt: skip
 
