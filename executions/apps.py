@@ -14,7 +14,7 @@ class ExecutionsConfig(AppConfig):
         from approvals import ports
         from executions import checks  # noqa: F401  # registers the system checks
         from executions.selectors import around, witness
-        from executions.services import catalog, holds, waiting
+        from executions.services import catalog, examples, holds, waiting
         from forge_project.ledger import ports as ledger
 
         catalog.registry()
@@ -23,4 +23,6 @@ class ExecutionsConfig(AppConfig):
         ports.around = around.around
         ports.came_of = around.came_of
         ports.input_of = around.input_of
+        ports.capabilities, ports.workspace_known = examples.capabilities, examples.workspace_known
+        ports.pose = examples.pose
         ledger.witnesses["execution"] = witness.lost

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from approvals.errors import PolicyChanged, PreconditionChanged
-from approvals.policy import Verdict
+from approvals.policy import Verdict, asked_outside, judge
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost
@@ -107,7 +107,7 @@ class _NoBoundary:
 def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
     """A read or internal call that policy wants looked at: approved, it crosses the boundary like any other."""
     try:
-        Boundary(job.call, job.capability, job.guard).begin(job.capability.observe(request))
+        Boundary(job.call, execution, job.capability, job.guard).begin(job.capability.observe(request))
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
@@ -119,7 +119,7 @@ def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
 
 
 def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
-    boundary = Boundary(job.call, job.capability, job.guard)
+    boundary = Boundary(job.call, execution, job.capability, job.guard)
     try:
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
@@ -141,7 +141,7 @@ def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
 
 def _admit(job: Job, execution: Execution, request: Request) -> Report | None:
     """Policy, then the person's question where one is due; None = go on to the effect."""
-    verdict = job.verdict or asking.verdict(execution, job.capability)
+    verdict = job.verdict or asked_outside(asking.of_call(execution, job.capability, job.call))
     if verdict.decision == "DENY":
         return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
     return None if verdict.decision == "ALLOW" else _ask(job, execution, request)
@@ -152,13 +152,18 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
     try:
         seen = job.capability.observe(request)
         told = job.capability.describe(request, seen)
-        with writing(job.guard.lease.ref) as page:
-            job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET)
-            verdict = asking.verdict(execution, job.capability)
-            if verdict.decision == "DENY":
-                raise denied(verdict)
-            job.call.refresh_from_db()
-            asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+        question = asking.of_call(execution, job.capability, job.call)
+
+        def write() -> None:
+            with writing(job.guard.lease.ref) as page:
+                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET)
+                verdict = judge(question)
+                if verdict.decision == "DENY":
+                    raise denied(verdict)
+                job.call.refresh_from_db()
+                asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+
+        asking.settled(write, [question])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         raise
     except Exception as error:

@@ -152,7 +152,7 @@ class Script:
         start = self._first.columns(self._attempt) if self._first else {}
         if self._first:  # a resumed guest was noted before its replay
             note_guest(self._attempt, self.guest)
-        opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)
+        opened = turns.commit(self._attempt.guard, self._attempt.execution, turn, recorded, self._unwritten, **start)
         self._first, self._unwritten = None, []
         for one in opened:
             if one.capability is None:

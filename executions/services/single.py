@@ -9,7 +9,7 @@ from approvals.states import State
 from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.shapes import Asked
-from executions.services import calls, catalog, turns, waiting
+from executions.services import asking, calls, catalog, turns, waiting
 from executions.services.attempt import Attempt
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers, close, stopping
@@ -62,10 +62,17 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
     request = unseal(attempt.execution.sealed_request)
     asked = Asked(1, attempt.execution.capability, request["input"], attempt.execution.purpose or None)
     failpoints.reach("t1.before")
-    with writing(attempt.lease.ref) as page:
-        execution = attempt.guard.pass_dispatch(page, writes=False)
-        opened = turns.open_one(page, attempt.guard, execution, asked)
-        Execution.objects.filter(pk=execution.pk).update(crashes=0)
+    questions = turns.pose(attempt.execution, [asked])
+
+    def write() -> turns.Opened:
+        with writing(attempt.lease.ref) as page:
+            execution = attempt.guard.pass_dispatch(page, writes=False)
+            verdict = turns.judge_all(questions).get(asked.n)
+            opened = turns.open_one(page, attempt.guard, execution, asked, verdict)
+            Execution.objects.filter(pk=execution.pk).update(crashes=0)
+        return opened
+
+    opened = asking.settled(write, questions.values())
     if opened.call.status == CallStatus.PREPARED:
         failpoints.reach("t1.after")
     ended = None if opened.told is None else Report(n=1, state="ended", told=opened.told)

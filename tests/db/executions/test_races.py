@@ -21,7 +21,7 @@ from executions.services.reconcile import reconcile
 from executions.services.runtime import Runtime
 from executions.services.submission import parse
 from executions.services.submit import submit
-from executions.services.turns import open_one
+from executions.services.turns import judge_all, open_one, pose
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict, ForgeError
 from forge_project.ledger import selectors
@@ -127,10 +127,9 @@ def test_a_take_over_against_a_stale_t1(caller, marker, dead_worker, runtime):
         lease = claim_next(dead_worker)
         guard = Guard(lease=lease, runtime=dead_worker, deadline=clock.monotonic() + 60)
         with writing(sent.ref) as page:
-            opened = open_one(
-                page, guard, Execution.objects.get(pk=sent.ref), Asked(1, "tests.marker", {"text": "x"}, None)
-            )
-        boundary = Boundary(opened.call, find("tests.marker"), guard)
+            asked, execution = Asked(1, "tests.marker", {"text": "x"}, None), Execution.objects.get(pk=sent.ref)
+            opened = open_one(page, guard, execution, asked, judge_all(pose(execution, [asked]))[1])
+        boundary = Boundary(opened.call, execution, find("tests.marker"), guard)
         stale, _ = at_once(lambda b=boundary: b.begin({"line": "x"}), lambda: reconcile(runtime))
         kinds = [event.kind for event in selectors.events(sent.ref)]
         done = Execution.objects.get(pk=sent.ref)
