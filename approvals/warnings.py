@@ -13,12 +13,12 @@ _CHANGED = "The world has changed since this was asked: an approval will not be 
 def of(row: Approval, holds: bool | None) -> list[str]:
     """The warnings, ready to be shown; `holds` as `ports.still_holds` said, None where nobody looked."""
     told = [_CHANGED] if holds is False else []
-    told += [visible.content(text)[0] for text in json.loads(row.warnings)]
+    told += [visible.said(text) for text in json.loads(row.warnings)]
     told += deceptive(row)
     if row.supersedes:
         told.append(f"Asked again: this replaces {row.supersedes}, whose ground had changed.")
     for denied in _denied_before(row):
-        why = visible.folded(visible.content(denied.reason)[0])
+        why = visible.said(denied.reason)
         told.append(f"The same request was denied before, by {_name(denied)}: {why}")
     return told
 

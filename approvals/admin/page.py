@@ -14,7 +14,7 @@ from approvals.eligibility import check_not_own
 from approvals.models import Agent, Approval, PolicyRule
 from approvals.policy import DEFAULT
 from approvals.states import LIVE, Risk, State
-from forge_project.kernel import clock, visible
+from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, ForgeError
 from forge_project.kernel.read_only import ForgeAdmin
 
@@ -42,10 +42,10 @@ def render_page(
         "live": row.state in LIVE,
         "outcome": words.SAID.get(State(row.state), ""),
         "time_left": words.time_left(row),
-        "sentence": words.safe(row.sentence),
+        "sentence": words.said(row.sentence),
         "target": words.name(row.target),
-        "purpose": visible.folded(words.safe(row.purpose)),
-        "reason": words.safe(row.reason),
+        "purpose": words.said(row.purpose),
+        "reason": words.said(row.reason),
         "lines": shown,
         "files": diff.files(shown),
         "around": around,
@@ -76,7 +76,7 @@ def _rule_reason(row: Approval) -> str:
     if row.rule == DEFAULT:
         return "No rule allows this without a person."
     rule = PolicyRule.objects.filter(name=row.rule, version=row.rule_version).first()
-    return words.safe(rule.reason) if rule else ""
+    return words.said(rule.reason) if rule else ""
 
 
 def _may_not(user: Any, row: Approval) -> str:
@@ -96,7 +96,7 @@ def _last(row: Approval) -> list[dict[str, Any]]:
     """What people last decided of this caller and capability, newest first."""
     decided = Approval.objects.filter(caller=row.caller, capability=row.capability, decided_at__isnull=False)
     rows = decided.exclude(pk=row.pk).select_related("decided_by").order_by("-decided_at")[:_LAST]
-    return [{"row": one, "target": words.name(one.target), "reason": words.safe(one.reason)} for one in rows]
+    return [{"row": one, "target": words.name(one.target), "reason": words.said(one.reason)} for one in rows]
 
 
 def _next(user: User | Any, row: Approval) -> Approval | None:

@@ -32,7 +32,7 @@ def take(site: ForgeAdmin, request: HttpRequest) -> HttpResponse:
     results = [{"answered": one, "row": selectors.get(one.approval_ref)} for one in decided]
     for result in results:
         row: Any = result["row"]
-        result |= {"target": words.name(row.target), "reason": words.safe(row.reason)}
+        result |= {"target": words.name(row.target), "reason": words.said(row.reason)}
     context = _context(site, request) | {
         "results": results,
         "next": selectors.pending_for(answers.who(request)["actor"]).first(),
@@ -69,7 +69,7 @@ def _rows(request: HttpRequest, refs: list[str]) -> list[Approval]:
 def _entry(row: Approval) -> dict[str, Any]:
     return {
         "row": row,
-        "sentence": words.safe(row.sentence),
+        "sentence": words.said(row.sentence),
         "target": words.name(row.target),
         "warnings": warnings.of(row, ports.still_holds(row)),
         "lines": diff.lines(row.preview),

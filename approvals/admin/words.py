@@ -20,6 +20,11 @@ def safe(text: str) -> str:
     return visible.content(text)[0]
 
 
+def said(text: str) -> str:
+    """As `safe` for a sentence, a reason or an agent's words: letters that imitate and long runs written out too."""
+    return visible.said(text)
+
+
 def name(text: str) -> str:
     """As `safe` for a target or another short text, look-alike letters and long runs of blanks written out too."""
     return visible.folded(visible.name(text)[0])

@@ -1,3 +1,15 @@
 """What runs and what ran, to look at and to cancel; the workspaces and agents, kept by operators."""
 
-from executions.admin import agents, calls, executions, signals, webhooks, workers, workspaces  # noqa: F401  # each registers
+from django.contrib import admin
+
+from executions.admin import (  # noqa: F401  # each registers its pages
+    agents,
+    calls,
+    executions,
+    signals,
+    webhooks,
+    workers,
+    workspaces,
+)
+
+admin.site.index_template = "admin/forge/index.html"

@@ -4,9 +4,12 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import URLPattern, path
 
+from executions.admin import attention, audit
 from executions.admin.seen import PartAdmin
 from executions.admin.story import story
 from executions.models import Execution
@@ -18,6 +21,7 @@ from forge_project.kernel.read_only import moment, pretty, shown
 @admin.register(Execution)
 class ExecutionAdmin(PartAdmin):
     change_form_template = "admin/executions/execution/change_form.html"
+    change_list_template = "admin/executions/execution/change_list.html"
     list_display: Any = [
         "ref", "status", "side_effect", "kind", "capability", "caller", moment("created_at", "created"),
     ]  # fmt: skip
@@ -68,6 +72,34 @@ class ExecutionAdmin(PartAdmin):
             else:
                 told = "is cancelled" if left.status == "cancelled" else "is asked to stop"
                 self.message_user(request, f"{execution.ref} {told}", messages.SUCCESS)
+
+    def get_urls(self) -> list[URLPattern]:
+        """What needs attention, and each one's audit."""
+        guarded = self.admin_site.admin_view
+        ours = [
+            path("attention/", guarded(self.attention_view), name="executions_execution_attention"),
+            path("<str:ref>/audit/", guarded(self.audit_view), name="executions_execution_audit"),
+            path("<str:ref>/audit.json", guarded(self.audit_json_view), name="executions_execution_audit_json"),
+        ]
+        return [*ours, *super().get_urls()]
+
+    def attention_view(self, request: HttpRequest) -> HttpResponse:
+        """What somebody must look at."""
+        return self._look(request) or attention.page(self, request)
+
+    def audit_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """The whole story."""
+        return self._look(request) or audit.page(self, request, ref)
+
+    def audit_json_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """The whole story as a file."""
+        return self._look(request) or audit.as_json(ref)
+
+    def _look(self, request: HttpRequest) -> HttpResponse | None:
+        """Pages to look at take nothing."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return None if request.method in ("GET", "HEAD") else HttpResponseNotAllowed(["GET", "HEAD"])
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

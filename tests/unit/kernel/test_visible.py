@@ -8,11 +8,17 @@ from forge_project.kernel import visible
 
 
 @pytest.mark.parametrize(("text", "points"), [
-    ("plain", ()), ("привет мир", ()), ("naïve café", ()), ("ура", ()), ("x² … ½ ™", ()),
+    ("plain", ()), ("привет мир", ()), ("naïve café", ()), ("ура, друзья", ()), ("x² … ½ ™ 1ª", ()),
+    ("\u24d0dmin", ("U+24D0",)),
     ("p\u0430ypal", ("U+0430",)), ("\uff41bc", ("U+FF41",)), ("\U0001d41aB", ("U+1D41A",)), ("αlpha", ("U+03B1",)),
+    ("run \u0441\u0430t now", ("U+0430", "U+0441")), ("run \u0440\u0441 now", ("U+0440", "U+0441")), ("это оно", ()),
 ])  # fmt: skip
 def test_letters_that_imitate_others_are_named(text, points):
     assert visible.imitating(text) == points
+
+
+def test_running_text_is_shown_with_its_deceit_written_out():
+    assert visible.said("p\u0430y \u202eme привет") == "p\\u{0430}y \\u{202E}me привет"
 
 
 @pytest.mark.parametrize(("text", "is_padded"), [
