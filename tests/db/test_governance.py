@@ -24,6 +24,7 @@ from tests.people import PASSWORD, person
 
 pytestmark = pytest.mark.django_db
 RULE = {"name": "git", "capability": "git.*", "decision": "DENY", "reason": "not yet"}
+SAID = {"priority": 100, "votes": 1, "reviewer_may_allow": False, "approval_required": False}  # by a rule unasked
 
 
 @pytest.fixture(autouse=True)
@@ -62,13 +63,13 @@ def kept():
 CHANGES = {
     "rule.added": (
         lambda w: save_rule(SaveRule(author=w["olga"], **RULE)),
-        {"actor": "user:olga", "version": 1, "priority": 100, "caller": "", **RULE},
+        {"actor": "user:olga", "version": 1, **SAID, **RULE},
     ),
     "rule.changed": (
         lambda w: save_rule(SaveRule(name="old", capability="file.*", decision="DENY", author=w["olga"])),
         {
-            "actor": "user:olga", "name": "old", "version": 2, "was": 1, "priority": 100, "caller": "",
-            "capability": "file.*", "decision": "DENY", "reason": "",
+            "actor": "user:olga", "name": "old", "version": 2, "was": 1, "capability": "file.*", "decision": "DENY",
+            **SAID,
         },
     ),
     "rule.retired": (

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from django.db.models import Count, F, Model, Q
 
 from approvals.models import Approval
-from executions.models import Call, CallerLoad, Execution
+from executions.bounds import CallerLoad
+from executions.models import Call, Execution
 from executions.services.rebuild.fold import Corrupt, Rows, fold
 from executions.states import Status
 from executions.transitions import HOLDING

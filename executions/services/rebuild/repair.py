@@ -11,7 +11,8 @@ from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 
 from approvals.models import Approval
-from executions.models import Call, CallerLoad, Execution
+from executions.bounds import CallerLoad
+from executions.models import Call, Execution
 from executions.services.rebuild.compare import Difference, differences
 from forge_project.kernel import clock
 from forge_project.ledger.events import fact

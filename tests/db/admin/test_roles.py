@@ -9,8 +9,7 @@ from approvals.models import Agent, PolicyRule
 from approvals.services.rules import SaveRule, save_rule
 from artifacts.models import Artifact
 from executions.models import Attempt, Call, Execution, Worker, Workspace, WorkspaceAccess
-from forge_project.ledger.governance import GOVERNANCE
-from forge_project.ledger.models import Event, Invocation
+from forge_project.ledger.models import Invocation
 from tests.db.executions import run_all, send
 from tests.db.executions.conftest import runtime, zygotes  # noqa: F401  # fixtures
 
