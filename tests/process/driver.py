@@ -80,6 +80,12 @@ def get(asked):
     }
 
 
+def events(asked):
+    from forge_project.ledger.selectors import family_events
+
+    return {"events": [{"kind": row.kind, "seq": row.seq} for row in family_events(asked["ref"])]}
+
+
 def approve(asked):
     from django.contrib.auth.models import User
 
