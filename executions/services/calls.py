@@ -68,7 +68,8 @@ def run(job: Job) -> Report:
         if job.call.effect in journal.QUIET:
             return _run_reviewed(job, execution, request)
         place = execution.workspace
-        with workspace_lock(place.name, job.guard.deadline) if place else nullcontext():
+        guard = job.guard
+        with workspace_lock(place.name, guard.deadline, guard.given_up) if place else nullcontext():
             return _run_effect(job, execution, request)
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         return Report(n=job.call.n, state="stopped")

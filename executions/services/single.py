@@ -121,6 +121,8 @@ def _close(attempt: Attempt, call: Call, report: Report) -> None:
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=columns), left)
     if clock.monotonic() >= attempt.deadline:
         return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=columns), left)
+    if attempt.runtime.draining.is_set():
+        return waiting.requeue(attempt.lease, columns, "drained")
     raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
 
 
