@@ -22,7 +22,7 @@ from executions.services.ending import Ending, Parked, Stopped
 from executions.services.faults import log
 from executions.services.first_start import FirstStart, note_guest
 from executions.services.journal import Ended
-from executions.services.rejections import reject_decided
+from executions.services.rejections import reject_decided, unavailable
 from executions.states import CallStatus
 from forge_project.kernel import clock
 
@@ -163,7 +163,8 @@ class Script:
     def _dispatch(self, call: Call, verdict: Verdict | None = None) -> None:
         capability = catalog.find(call.tool)
         if capability is None:  # it was there when the call was asked for
-            raise LookupError(f"capability {call.tool} is gone")
+            self._ready.append(history.settled(call.n, unavailable(self._attempt.lease, call)))
+            return
         job = Job(
             call=call,
             execution=self._attempt.execution,

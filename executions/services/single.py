@@ -15,7 +15,7 @@ from executions.services.calls import Job, Report
 from executions.services.close import Leftovers, close, stopping
 from executions.services.finish import End
 from executions.services.journal import Ended
-from executions.services.rejections import reject_decided
+from executions.services.rejections import reject_decided, unavailable
 from executions.services.sealed import unseal
 from executions.services.shapes import Fault
 from executions.states import CALL_ENDS, CallStatus, Status
@@ -81,8 +81,8 @@ def _step(attempt: Attempt, call: Call) -> Report:
         if approval.state != State.APPROVED:
             return Report(n=1, state="ended", told=reject_decided(attempt.lease, call, approval))
     capability = catalog.find(call.tool)
-    if capability is None:
-        raise LookupError(f"capability {call.tool} is gone")
+    if capability is None:  # it was there when the call was asked for
+        return Report(n=1, state="ended", told=unavailable(attempt.lease, call))
     job = Job(
         call=call,
         execution=attempt.execution,
