@@ -3,7 +3,7 @@
 import logging
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import F, Min, Q
 
 from executions.models import Attempt, CallerLoad, Execution, Workspace
 from executions.services.runtime import Runtime
@@ -51,6 +51,14 @@ def _candidates() -> list[str]:
     rows = rows.filter(Q(due_at=None) | Q(due_at__lte=clock.now()))
     rows = rows.filter(Q(workspace=None) | Q(workspace__in=served_here()), quarantined="")
     return list(rows.order_by("created_at").values_list("ref", flat=True)[:_CANDIDATES])
+
+
+def seconds_to_due() -> float:
+    """Until the next execution that was put off is due; the sweep's own pace at the most."""
+    put_off = Execution.objects.filter(status=Status.QUEUED, due_at__gt=clock.now(), quarantined="")
+    first = put_off.aggregate(first=Min("due_at"))["first"]
+    pace = float(settings.FORGE_SWEEP_SECONDS)
+    return pace if first is None else max(0.0, min(pace, (first - clock.now()).total_seconds()))
 
 
 def served_here() -> list[int]:

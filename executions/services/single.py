@@ -9,7 +9,7 @@ from approvals.states import State
 from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.shapes import Asked
-from executions.services import calls, catalog, turns, waiting
+from executions.services import calls, catalog, sleeping, turns, waiting
 from executions.services.attempt import Attempt
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers, close, stopping
@@ -74,6 +74,8 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
 
 def _step(attempt: Attempt, call: Call) -> Report:
     call.refresh_from_db()
+    if sleeping.sleeps(call) and sleeping.due_at(call) > clock.now():
+        return Report(n=1, state="waiting")
     if call.status == CallStatus.AWAITING_APPROVAL:
         approval = Approval.objects.get(pk=call.approval_ref)
         if approval.state == State.PENDING:
@@ -94,10 +96,13 @@ def _step(attempt: Attempt, call: Call) -> Report:
 
 
 def _linger(attempt: Attempt, call: Call) -> bool:
-    """Waits a moment for the decision; True if it came."""
+    """Waits a moment for the decision, or the end of a sleep; True if it came."""
     until = clock.monotonic() + settings.FORGE_LINGER_MS / 1000
     while clock.monotonic() < until:
-        if attempt.cancelled() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
+        if sleeping.sleeps(call):
+            if attempt.cancelled() or sleeping.due_at(call) <= clock.now():
+                return True
+        elif attempt.cancelled() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
             return True
         if attempt.runtime.draining.wait(LINGER_POLL_SECONDS):
             return False  # this worker goes: parked, it waits without one

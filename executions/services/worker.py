@@ -11,7 +11,7 @@ from django.db import Error as DatabaseFault
 from executions.sandbox.zygotes import Zygotes
 from executions.services import workers
 from executions.services.advance import advance
-from executions.services.claim import claim_next
+from executions.services.claim import claim_next, seconds_to_due
 from executions.services.expire import expire_due
 from executions.services.heartbeat import Heartbeat
 from executions.services.reconcile import reconcile
@@ -86,11 +86,14 @@ class WorkerProcess:
 
     def _serve(self) -> None:
         """Claims while there are free slots: woken by hints, by ended attempts and by the sweep."""
+        pause = float(settings.FORGE_SWEEP_SECONDS)
         while not self.runtime.draining.is_set():
-            self._wake.wait(settings.FORGE_SWEEP_SECONDS)
+            self._wake.wait(pause)
             self._wake.clear()
+            pause = float(settings.FORGE_SWEEP_SECONDS)
             try:
                 self._claim_all()
+                pause = seconds_to_due()
             except DatabaseFault as error:
                 log.warning("claiming failed, will be tried again: %s", type(error).__name__)
             except Exception as error:
