@@ -1,8 +1,11 @@
 """Runs one call in a pool thread: asks, crosses the boundary, applies once, writes the outcome at once."""
 
-from contextlib import nullcontext
+import time
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from django.db import InterfaceError, OperationalError
 
 from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict, asked_outside, judge
@@ -14,7 +17,7 @@ from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
 from executions.services import asking, journal, late, sealed, settle, volume
 from executions.services.boundary import Boundary, MustAsk, denied
-from executions.services.faults import fault_of
+from executions.services.faults import fault_of, log
 from executions.services.guard import Guard
 from executions.services.journal import Ended
 from executions.services.locks import workspace_lock
@@ -26,6 +29,8 @@ from executions.transitions import check_held, held
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Denied, ForgeError, Unidentified
 from forge_project.ledger.writing import writing
+
+_AGAIN_AFTER = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +73,8 @@ def run(job: Job) -> Report:
         if job.call.effect in journal.QUIET:
             return _run_reviewed(job, execution, request)
         place = execution.workspace
-        with workspace_lock(place.name, job.guard.deadline) if place else nullcontext():
+        guard = job.guard
+        with workspace_lock(place.name, guard.deadline, guard.given_up) if place else nullcontext():
             return _run_effect(job, execution, request)
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         return Report(n=job.call.n, state="stopped")
@@ -186,13 +192,28 @@ def _commit(job: Job, execution: Execution, outcome: Outcome) -> Report:
     stored = [store(artifact.content) for artifact in outcome.artifacts]
     failpoints.reach("t2.before")
     try:
-        ended = _write_outcome(job, execution, outcome, stored, SideEffect.NOT_STARTED if quiet else applied)
+        ended = _kept(job, execution, outcome, stored, SideEffect.NOT_STARTED if quiet else applied)
     except LeaseLost:
         if not quiet:
             late.keep(job.call, job.guard.lease, _checked(outcome, job.limits, applied), stored)
         raise
     failpoints.reach("t2.after")
     return Report(n=job.call.n, state="ended", told=ended.told())
+
+
+def _kept(job: Job, execution: Execution, outcome: Outcome, stored: list[str], effect: SideEffect) -> Ended:
+    """As `_write_outcome`, through an outage of the database: what is known must not become unknown by it."""
+    for seconds in _AGAIN_AFTER:
+        try:
+            return _write_outcome(job, execution, outcome, stored, effect)
+        except (OperationalError, InterfaceError) as error:
+            log.warning("outcome not written yet: %s: %s", job.call.call_id, type(error).__name__)
+            trouble = error
+        release_connections()
+        time.sleep(seconds)
+        with suppress(OperationalError, InterfaceError):
+            job.call.refresh_from_db()  # the commit may have come through though its answer did not
+    raise trouble
 
 
 def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: list[str], effect: SideEffect) -> Ended:
@@ -218,8 +239,9 @@ def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: lis
             for at, (artifact, digest) in enumerate(zip(outcome.artifacts, stored, strict=True))
         ]
         ended = _checked(outcome, job.limits, effect, tuple(refs))
-        journal.finish(page, job.call, ended)
-        volume.add(execution, volume.size(ended.told()))
+        if job.call.status == CallStatus.PREPARED:
+            journal.finish(page, job.call, ended)
+            volume.add(execution, volume.size(ended.told()))
     return ended
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -195,7 +196,8 @@ def _resumes(execution: Execution) -> bool:
 
 def _resume(page: Page, execution: Execution, columns: dict[str, Any]) -> str:
     delay = _BACK_OFF_SECONDS[min(execution.crashes, len(_BACK_OFF_SECONDS) - 1)]
-    waiting.to_queue(page, execution, "interrupted", columns, delay_s=delay)
+    due = clock.now() + timedelta(seconds=delay) if delay else None
+    waiting.to_queue(page, execution, "interrupted", columns, due=due)
     end_attempt(execution, "interrupted", {})
     return "queued"
 

@@ -9,13 +9,13 @@ from approvals.states import State
 from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.shapes import Asked
-from executions.services import asking, calls, catalog, turns, waiting
+from executions.services import asking, calls, catalog, sleeping, turns, waiting
 from executions.services.attempt import Attempt
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers, close, stopping
 from executions.services.finish import End
 from executions.services.journal import Ended
-from executions.services.rejections import reject_decided
+from executions.services.rejections import reject_decided, unavailable
 from executions.services.sealed import unseal
 from executions.services.shapes import Fault
 from executions.states import CALL_ENDS, CallStatus, Status
@@ -81,6 +81,8 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
 
 def _step(attempt: Attempt, call: Call) -> Report:
     call.refresh_from_db()
+    if sleeping.sleeps(call) and sleeping.due_at(call) > clock.now():
+        return Report(n=1, state="waiting")
     if call.status == CallStatus.AWAITING_APPROVAL:
         approval = Approval.objects.get(pk=call.approval_ref)
         if approval.state == State.PENDING:
@@ -88,8 +90,8 @@ def _step(attempt: Attempt, call: Call) -> Report:
         if approval.state != State.APPROVED:
             return Report(n=1, state="ended", told=reject_decided(attempt.lease, call, approval))
     capability = catalog.find(call.tool)
-    if capability is None:
-        raise LookupError(f"capability {call.tool} is gone")
+    if capability is None:  # it was there when the call was asked for
+        return Report(n=1, state="ended", told=unavailable(attempt.lease, call))
     job = Job(
         call=call,
         execution=attempt.execution,
@@ -101,10 +103,13 @@ def _step(attempt: Attempt, call: Call) -> Report:
 
 
 def _linger(attempt: Attempt, call: Call) -> bool:
-    """Waits a moment for the decision; True if it came."""
+    """Waits a moment for the decision, or the end of a sleep; True if it came."""
     until = clock.monotonic() + settings.FORGE_LINGER_MS / 1000
     while clock.monotonic() < until:
-        if attempt.cancelled() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
+        if sleeping.sleeps(call):
+            if attempt.cancelled() or sleeping.due_at(call) <= clock.now():
+                return True
+        elif attempt.cancelled() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
             return True
         if attempt.runtime.draining.wait(LINGER_POLL_SECONDS):
             return False  # this worker goes: parked, it waits without one
@@ -128,6 +133,8 @@ def _close(attempt: Attempt, call: Call, report: Report) -> None:
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=columns), left)
     if clock.monotonic() >= attempt.deadline:
         return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=columns), left)
+    if attempt.runtime.draining.is_set():
+        return waiting.requeue(attempt.lease, columns, "drained")
     raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
 
 

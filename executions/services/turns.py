@@ -8,9 +8,9 @@ from typing import Any
 from approvals.policy import DEFAULT, Question, Verdict, rules_of
 from executions.capabilities.base import Capability, validate_input
 from executions.models import Call, Execution
-from executions.sandbox.replay import RecordedTurn
+from executions.sandbox.replay import SLEEP, RecordedTurn
 from executions.sandbox.shapes import Asked, Turn
-from executions.services import asking, catalog, journal, streams, volume
+from executions.services import asking, catalog, journal, sleeping, streams, volume
 from executions.services.boundary import denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
@@ -46,7 +46,7 @@ def commit(
     `execution` as it was at the claim; `start` are columns first known now (engine, sealed_start …).
     """
     failpoints.reach("t1.before")
-    questions = pose(execution, turn.calls)
+    questions = pose(execution, asked_in(turn))
     opened = asking.settled(lambda: _write(guard, turn, recorded, outcomes, questions, start), questions.values())
     failpoints.reach("t1.after")
     return opened
@@ -83,7 +83,7 @@ def _write(
         for call, ended in outcomes:
             journal.finish(page, call, ended)
         page.add(fact("forge.turn", turn=recorded.to_json(), attempt=guard.lease.attempt))
-        opened = [open_one(page, guard, execution, asked, verdicts.get(asked.n)) for asked in turn.calls]
+        opened = [open_one(page, guard, execution, asked, verdicts.get(asked.n)) for asked in asked_in(turn)]
         streams.append(execution, [turn])
         said = {"progress": told} if (told := streams.progress([turn], execution.ref)) else {}
         Execution.objects.filter(pk=execution.pk).update(
@@ -100,6 +100,12 @@ def _write(
 def _size(turn: Turn, outcomes: Sequence[tuple[Call, Ended]]) -> int:
     told = sum(volume.size(ended.told()) for _, ended in outcomes)
     return told + sum(volume.size(asked.input) for asked in turn.calls) + streams.size(turn)
+
+
+def asked_in(turn: Turn) -> list[Asked]:
+    """Its calls by their number; a sleep is one of them."""
+    sleeps = [Asked(sleep.n, SLEEP, {"ms": sleep.ms}, None) for sleep in turn.sleep]
+    return sorted([*turn.calls, *sleeps], key=lambda asked: asked.n)
 
 
 def write_outcomes(guard: Guard, outcomes: Sequence[tuple[Call, Ended]]) -> None:
@@ -135,7 +141,9 @@ def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked, verdi
     )
     if verdict.decision == "DENY":
         return _ended(page, call, fault_of(denied(verdict), call.call_id), rejected=True)
-    if verdict.decision == "ALLOW" and capability.effect in journal.QUIET:
+    if sleeping.sleeps(call):
+        sleeping.stay(execution, call)
+    elif verdict.decision == "ALLOW" and capability.effect in journal.QUIET:
         journal.prepare(page, call, guard.lease.attempt)
     return Opened(call=call, capability=capability, verdict=verdict)
 

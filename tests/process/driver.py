@@ -129,6 +129,19 @@ def steps(asked):
     return {"calls": told, "taken_over": kinds.count("execution.taken_over")}
 
 
+def held(_):
+    from executions.models import Execution
+
+    return {"held": Execution.objects.exclude(worker=None).count()}
+
+
+def cancel(asked):
+    from executions.services import cancel as service
+
+    stop = service.Cancel(execution_ref=asked["ref"], actor="user:robo", reason="enough")
+    return {"status": service.cancel(stop).status}
+
+
 def look_again(asked):
     from executions.models import Execution
     from executions.services.reobserve import reobserve_due
