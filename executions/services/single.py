@@ -1,5 +1,6 @@
 """The road of a single capability request: the same boundary, one call, no guest."""
 
+from concurrent.futures import wait
 from typing import Any
 
 from django.conf import settings
@@ -12,18 +13,20 @@ from executions.sandbox.shapes import Asked
 from executions.services import calls, catalog, turns, waiting
 from executions.services.attempt import Attempt
 from executions.services.calls import Job, Report
-from executions.services.close import Leftovers, close, stopping
+from executions.services.close import Leftovers, close
 from executions.services.finish import End
 from executions.services.journal import Ended
 from executions.services.rejections import reject_decided
 from executions.services.sealed import unseal
 from executions.services.shapes import Fault
+from executions.services.stop import GRACE_SECONDS, stop
 from executions.states import CALL_ENDS, CallStatus, Status
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Denied, Unidentified
 from forge_project.ledger.writing import writing
 
 LINGER_POLL_SECONDS = 0.05
+POLL_SECONDS = 0.25
 CANCELLED = Fault(code="CANCELLED", message="cancelled")
 TIMED_OUT = Fault(code="TIMEOUT", message="the execution's time is used up", retryable=True)
 
@@ -33,7 +36,7 @@ def drive(attempt: Attempt) -> None:
     try:
         call, report = _open(attempt)
     except CancelRequested:
-        stopping(attempt, "cancelled")
+        stop(attempt, "cancelled")
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=_columns(attempt)), Leftovers())
     except DeadlinePassed:
         return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=_columns(attempt)), Leftovers())
@@ -90,7 +93,22 @@ def _step(attempt: Attempt, call: Call) -> Report:
         guard=attempt.guard,
         limits=attempt.limits,
     )
-    return calls.run(job)
+    return _watched(attempt, job)
+
+
+def _watched(attempt: Attempt, job: Job) -> Report:
+    """Runs the call in the pool. Cancelled or out of time, only an effect that has begun is waited for."""
+    future = attempt.runtime.calls.submit(calls.run, job)
+    begun, until = False, None
+    while True:
+        wait([future], timeout=POLL_SECONDS)
+        if future.done():
+            return future.result()
+        now, cancelled = clock.monotonic(), attempt.cancelled()
+        if (cancelled and not attempt.stopping) or (until is None and now >= attempt.deadline):
+            begun, until = 1 in stop(attempt, "cancelled" if cancelled else None), until or now + GRACE_SECONDS
+        if until is not None and not begun and now >= until:
+            return Report(n=1, state="stopped")
 
 
 def _linger(attempt: Attempt, call: Call) -> bool:
@@ -110,14 +128,14 @@ def _close(attempt: Attempt, call: Call, report: Report) -> None:
     columns = _columns(attempt)
     if report.state == "unknown":
         return close(attempt, End(status=Status.UNKNOWN, columns=columns), left)
-    if report.state == "ended":
+    if report.state == "ended" and not attempt.stopping:
         told = report.told or {}
         if told["ok"]:
             return close(attempt, End(status=Status.SUCCEEDED, value=told["value"], columns=columns), left)
         end = End(status=Status.FAILED, fault=Fault(**told["error"]), columns=columns)
         return close(attempt, end, left)
     if attempt.cancelled():
-        stopping(attempt, "cancelled")
+        stop(attempt, "cancelled")
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=columns), left)
     if clock.monotonic() >= attempt.deadline:
         return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=columns), left)
