@@ -13,11 +13,14 @@ from django.db import IntegrityError, transaction
 from knox.models import AuthToken
 
 from approvals.eligibility import is_agent
-from approvals.models import Agent
+from approvals.models import Agent, Approval
+from approvals.services.revoke import revoke_in
+from approvals.states import LIVE as LIVE_APPROVALS
 from executions.models import Execution
 from executions.services.cancel import Cancel, cancel
 from executions.states import LIVE
 from forge_project.kernel.errors import Conflict, Denied, Invalid, Missing
+from forge_project.ledger.writing import writing
 
 ROLES = ("approvers", "operators", "auditors")
 MAX_DAYS = 365
@@ -81,7 +84,7 @@ def issue_token(user: User, days: int) -> str:
 
 
 def revoke_agent(name: str) -> list[str]:
-    """Ends an agent: its account, its tokens, its live executions (their refs). Raises Missing. Safe to repeat."""
+    """Ends an agent: account, tokens, live executions (their refs), approvals. Raises Missing. Safe to repeat."""
     user = agent(name).user
     with transaction.atomic():  # first, so that nothing new is accepted while the rest is cancelled
         User.objects.filter(pk=user.pk).update(is_active=False)
@@ -94,7 +97,16 @@ def revoke_agent(name: str) -> list[str]:
         except Conflict:  # it finished by itself
             continue
         cancelled.append(ref)
+    _void_approvals(user)
     return cancelled
+
+
+def _void_approvals(user: User) -> None:
+    """Nothing it asked may be decided or used any more, whatever still runs."""
+    asked = Approval.objects.filter(caller=user, state__in=LIVE_APPROVALS)
+    for ref, where in list(asked.values_list("pk", "invocation_id")):
+        with writing(where) as page:
+            revoke_in(page, ref, "the agent was revoked")
 
 
 def agent(name: str) -> Agent:

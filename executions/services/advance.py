@@ -4,14 +4,14 @@ import logging
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, Held, LeaseLost
 from executions.models import Execution
 from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Complete, Fatal
 from executions.services import first_start, single, waiting
 from executions.services.attempt import Attempt
 from executions.services.close import Leftovers, close, end_of
-from executions.services.ending import Ending, Parked
+from executions.services.ending import Ending, Parked, Stopped
 from executions.services.finish import End
 from executions.services.runtime import Runtime
 from executions.services.script import Script
@@ -74,6 +74,9 @@ def _run(attempt: Attempt, script: Script) -> Ending:
     except CancelRequested:
         attempt.note_cancelled()
         return Fatal("CANCELLED", "cancelled")
+    except Held as held:
+        attempt.hold = held.facts["hold"]
+        return Stopped()
     except (DeadlinePassed, Denied, Unidentified, TooLarge) as refused:
         return Fatal(refused.code, refused.message, details=refused.facts)
     return ended
@@ -93,14 +96,15 @@ def _settle_calls(attempt: Attempt, script: Script, ended: Ending) -> None:
     """Effects that have begun come to their end, nothing new begins; a cancel is seen while they do.
 
     Who only looks or reads gets the time that is left and a moment more, or just the moment once it is cancelled.
-    Before this worker drains everything ends: a later attempt finds nothing half done.
+    Before the execution is given back everything ends: a later attempt finds nothing half done.
     """
     begun = stop(attempt, None) if script.running else set()
     until = attempt.deadline + GRACE_SECONDS
     while True:
         if not (_received(ended) or attempt.stopping) and attempt.cancelled():
             begun, until = stop(attempt, "cancelled"), clock.monotonic() + GRACE_SECONDS
-        drains = attempt.runtime.draining.is_set() and not (attempt.stopping or _received(ended))
+        given_back = attempt.runtime.draining.is_set() or attempt.hold is not None
+        drains = given_back and not (attempt.stopping or _received(ended))
         over = clock.monotonic() >= until and not drains and begun.isdisjoint(script.running)
         if over or not script.running:
             return
@@ -120,6 +124,9 @@ def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any
         end = end_of(Fatal("CANCELLED", "cancelled"))
     elif timed_out:
         end = end_of(Fatal("TIMEOUT", "the execution's time is used up"))
+    elif attempt.hold is not None:
+        script.settle_unwritten()
+        return waiting.requeue(attempt.lease, columns, "held", hold=attempt.hold)
     elif attempt.runtime.draining.is_set():
         script.settle_unwritten()
         return waiting.requeue(attempt.lease, columns, "drained")

@@ -270,6 +270,7 @@ class Script:
                 self._attempt.ended.set()  # nothing more begins beside what nobody knows
             case "stopped":
                 self._stopped = True
+                self._attempt.hold = self._attempt.hold or report.hold
 
     def _take_decisions(self) -> None:
         """Decisions made while this attempt lives: approved ones run, the others are rejected."""

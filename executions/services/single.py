@@ -7,7 +7,7 @@ from django.conf import settings
 
 from approvals.models import Approval
 from approvals.states import State
-from executions.errors import CancelRequested, DeadlinePassed, LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, Held, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.shapes import Asked
 from executions.services import calls, catalog, turns, waiting
@@ -40,6 +40,8 @@ def drive(attempt: Attempt) -> None:
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=_columns(attempt)), Leftovers())
     except DeadlinePassed:
         return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=_columns(attempt)), Leftovers())
+    except Held as held:
+        return waiting.requeue(attempt.lease, _columns(attempt), "held", hold=held.facts["hold"])
     except (Denied, Unidentified) as refused:
         fault = Fault(code=refused.code, message=refused.message, details=refused.facts)
         return close(attempt, End(status=Status.FAILED, fault=fault, columns=_columns(attempt)), Leftovers())
@@ -66,7 +68,7 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
     asked = Asked(1, attempt.execution.capability, request["input"], attempt.execution.purpose or None)
     failpoints.reach("t1.before")
     with writing(attempt.lease.ref) as page:
-        execution = attempt.guard.pass_dispatch(page, writes=False)
+        execution = attempt.guard.pass_dispatch(page, writes=False, tools=[asked.tool])
         opened = turns.open_one(page, attempt.guard, execution, asked)
         Execution.objects.filter(pk=execution.pk).update(crashes=0)
     if opened.call.status == CallStatus.PREPARED:
@@ -82,7 +84,11 @@ def _step(attempt: Attempt, call: Call) -> Report:
         if approval.state == State.PENDING:
             return Report(n=1, state="waiting")
         if approval.state != State.APPROVED:
-            return Report(n=1, state="ended", told=reject_decided(attempt.lease, call, approval))
+            try:
+                return Report(n=1, state="ended", told=reject_decided(attempt.lease, call, approval))
+            except CancelRequested:
+                attempt.note_cancelled()
+                return Report(n=1, state="stopped")
     capability = catalog.find(call.tool)
     if capability is None:
         raise LookupError(f"capability {call.tool} is gone")
@@ -137,6 +143,8 @@ def _close(attempt: Attempt, call: Call, report: Report) -> None:
     if attempt.cancelled():
         stop(attempt, "cancelled")
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=columns), left)
+    if report.hold is not None:
+        return waiting.requeue(attempt.lease, columns, "held", hold=report.hold)
     if clock.monotonic() >= attempt.deadline:
         return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=columns), left)
     raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
