@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
 
 class CallerLoad(models.Model):
@@ -33,3 +34,38 @@ class CallerDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.caller_id} on {self.day}: {self.bytes} bytes"
+
+
+class HeldKind(models.TextChoices):
+    """What a hold covers."""
+
+    EVERYTHING = "everything"
+    CALLER = "caller"
+    WORKSPACE = "workspace"
+    CAPABILITY = "capability"
+
+
+class Hold(models.Model):
+    """That nothing of a kind is dispatched any more, from when and why, until it is released; kept for good."""
+
+    kind = models.CharField(max_length=20, choices=HeldKind)
+    target = models.CharField(max_length=150, blank=True, default="", help_text="its name; empty for everything")
+    reason = models.CharField(max_length=500)
+    placed_by = models.CharField(max_length=200)
+    placed_at = models.DateTimeField()
+    released_by = models.CharField(max_length=200, blank=True, default="")
+    released_at = models.DateTimeField(null=True, blank=True)
+    release_reason = models.CharField(max_length=500, blank=True, default="")
+
+    class Meta:
+        app_label = "executions"
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "target"], condition=Q(released_at=None), name="hold_once"),
+            models.CheckConstraint(
+                condition=Q(kind=HeldKind.EVERYTHING, target="") | (~Q(kind=HeldKind.EVERYTHING) & ~Q(target="")),
+                name="hold_has_target",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target}".strip()

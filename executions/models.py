@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from executions.bounds import CallerDay, CallerLoad  # noqa: F401  # tables of this app too
+from executions.bounds import CallerDay, CallerLoad, Hold  # noqa: F401  # tables of this app too
 from executions.outbox.models import Delivery, Signal, Webhook  # noqa: F401  # Django looks for models here
 from executions.states import (
     LIVE,
@@ -116,6 +116,7 @@ class Execution(models.Model):
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="")
     cancel_reason = models.CharField(max_length=500, blank=True, default="")
     due_at = models.DateTimeField(null=True, blank=True)
+    hold = models.ForeignKey(Hold, models.PROTECT, null=True, blank=True, related_name="+", help_text="met last")
     expires_at = models.DateTimeField()
 
     sealed_result = models.BinaryField(null=True)

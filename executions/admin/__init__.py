@@ -6,6 +6,7 @@ from executions.admin import (  # noqa: F401  # each registers its pages
     agents,
     calls,
     executions,
+    holds,
     signals,
     webhooks,
     workers,

@@ -65,6 +65,7 @@ def _optional(row: Execution, traces: Traces) -> dict[str, Any]:
         "on_behalf_of": row.on_behalf_of.get_username() if row.on_behalf_of else "",
         "approval_ref": traces.approval_ref,
         "error": error,
+        "held": {"reason": held.reason, "since": clock.text(held.placed_at)} if (held := traces.held) else {},
         "cancel_requested": row.cancel_requested_at is not None,
         "receipt": {"head": receipt.head, "seq": receipt.seq} if receipt else {},
     }
@@ -81,6 +82,9 @@ def step(row: Execution, traces: Traces) -> dict[str, Any]:
         case Status.UNKNOWN:
             told = "An effect may have happened; an operator looks into it. Do not repeat it."
             return {"action": "stop", "message": told}
+        case status if status not in TERMINAL and traces.held is not None:
+            told = f"It is {status}, and an operator holds it back: {traces.held.reason}"
+            return {"action": "wait", "after_s": 60, "message": told}
         case status if status not in TERMINAL:
             return {"action": "wait", "after_s": 1, "message": f"It is {status}; ask for this execution again."}
     if may_ask_again(row):

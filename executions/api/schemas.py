@@ -29,6 +29,13 @@ class Fault(Schema):
     details = serializers.DictField(**_OPTIONAL)
 
 
+class Holding(Schema):
+    """That an operator lets nothing of it be dispatched for now."""
+
+    reason = serializers.CharField()
+    since = serializers.DateTimeField()
+
+
 class LedgerReceipt(Schema):
     """The head of the execution's chain of events: quoting it later proves what the ledger held."""
 
@@ -88,6 +95,7 @@ class Execution(Schema):
     termination_unconfirmed = serializers.BooleanField(**_OPTIONAL)
     next = Next()
     receipt = LedgerReceipt(**_OPTIONAL)
+    held = Holding(**_OPTIONAL)
     cancel_requested = serializers.BooleanField(**_OPTIONAL)
     cancel_reason = serializers.CharField(**_OPTIONAL)
     created_at = serializers.DateTimeField()

@@ -9,7 +9,9 @@ from django.db.models import Count, F
 
 from approvals.models import Approval
 from approvals.states import State
+from executions.bounds import Hold
 from executions.models import Call, Execution
+from executions.selectors import holds
 from executions.states import TERMINAL
 from forge_project.ledger.models import Invocation
 from forge_project.ledger.selectors import Receipt
@@ -26,6 +28,7 @@ class Traces:
     evidence: list[dict[str, Any]] = field(default_factory=list)
     artifact_refs: list[str] = field(default_factory=list)
     receipt: Receipt | None = None
+    held: Hold | None = None
 
 
 def of(rows: Iterable[Execution]) -> dict[str, Traces]:
@@ -49,4 +52,14 @@ def of(rows: Iterable[Execution]) -> dict[str, Traces]:
     heads = Invocation.objects.filter(pk__in=list(chains))
     for chain, head, seq in heads.values_list("pk", "head_hash", "head_seq"):
         found[chains[chain]].receipt = Receipt(head=head, seq=seq)
+    for row, hold in _held(rows):
+        found[row.pk].held = hold
     return found
+
+
+def _held(rows: list[Execution]) -> Iterable[tuple[Execution, Hold]]:
+    """What stands in the way of those that have not ended."""
+    standing = holds.standing() if any(row.status not in TERMINAL for row in rows) else []
+    for row in rows if standing else ():
+        if row.status not in TERMINAL and (hold := holds.held_by(row, (), standing)) is not None:
+            yield row, hold

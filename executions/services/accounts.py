@@ -11,14 +11,16 @@ from django.db import IntegrityError, transaction
 from knox.models import AuthToken
 
 from approvals.eligibility import is_agent
-from approvals.models import Agent
-from approvals.services import revoke_tokens
+from approvals.models import Agent, Approval
+from approvals.services import revoke_in, revoke_tokens
+from approvals.states import LIVE as LIVE_APPROVALS
 from executions.models import Execution
 from executions.services.cancel import Cancel, cancel
 from executions.states import LIVE
 from forge_project.kernel import actors
 from forge_project.kernel.errors import Conflict, Invalid, Missing
 from forge_project.ledger.governance import governing, record
+from forge_project.ledger.writing import writing
 
 ROLES = ("approvers", "operators", "auditors")
 _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]{1,150}")
@@ -76,7 +78,7 @@ def add_person(asked: AddPerson) -> User:
 
 
 def revoke_agent(name: str, *, actor: str = "") -> list[str]:
-    """Ends an agent: its account, its tokens, its live executions (their refs). Raises Missing. Safe to repeat."""
+    """Ends an agent: account, tokens, live executions (their refs), approvals. Raises Missing. Safe to repeat."""
     user, actor = agent(name).user, actor or actors.shell()
     with governing():  # first, so that nothing new is accepted while the rest is cancelled
         if User.objects.filter(pk=user.pk, is_active=True).update(is_active=False):
@@ -90,7 +92,16 @@ def revoke_agent(name: str, *, actor: str = "") -> list[str]:
         except Conflict:  # it finished by itself
             continue
         cancelled.append(ref)
+    _void_approvals(user)
     return cancelled
+
+
+def _void_approvals(user: User) -> None:
+    """Nothing it asked may be decided or used any more, whatever still runs."""
+    asked = Approval.objects.filter(caller=user, state__in=LIVE_APPROVALS)
+    for ref, where in list(asked.values_list("pk", "invocation_id")):
+        with writing(where) as page:
+            revoke_in(page, ref, "the agent was revoked")
 
 
 def agent(name: str) -> Agent:

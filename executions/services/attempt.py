@@ -28,6 +28,8 @@ class Attempt:
     execution: Execution
     started: float = field(default_factory=clock.monotonic)
     ended: threading.Event = field(default_factory=threading.Event)
+    hold: int | None = None  # an operator holds what was to be dispatched
+    stopping: bool = False  # written: from here on it is cancelled, timed out or unknown
     _asked_at: float = 0.0
     _cancelled: bool = False
     _expires: float = 0.0

@@ -48,7 +48,7 @@ class Boundary:
     def _cross(self, precondition: Precondition) -> Call:
         call = copy(self._call)  # every write is conditional on what it says; it counts only once committed
         with writing(self._guard.lease.ref) as page:
-            execution = self._guard.pass_dispatch(page, writes=not self._quiet)
+            execution = self._guard.pass_dispatch(page, writes=not self._quiet, tools=[self._call.tool])
             self._permit(page, call, execution, precondition)
             value = sealed.unseal(call.sealed_input)
             paths = journal.shown_paths(execution.ref, self._capability, value, precondition)

@@ -11,7 +11,7 @@ from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict, asked_outside, judge
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
-from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
@@ -44,6 +44,7 @@ class Report:
     state: Literal["ended", "waiting", "unknown", "stopped"]
     told: dict[str, Any] | None = None
     unwritten: Ended | None = None
+    hold: int | None = None  # what stopped it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,8 @@ def run(job: Job) -> Report:
         guard = job.guard
         with workspace_lock(place.name, guard.deadline, guard.given_up) if place else nullcontext():
             return _run_effect(job, execution, request)
+    except Held as held:
+        return Report(n=job.call.n, state="stopped", hold=held.facts["hold"])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         return Report(n=job.call.n, state="stopped")
     finally:
@@ -116,7 +119,7 @@ def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
         Boundary(job.call, execution, job.capability, job.guard).begin(job.capability.observe(request))
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         raise
     except Exception as error:
         fault = fault_of(error, job.call.call_id)
@@ -130,7 +133,7 @@ def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         if boundary.begun is None:
             raise
         return _look(job, execution, fault_of(DeadlinePassed("stopped after its effect began"), job.call.call_id))
@@ -162,7 +165,7 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
 
         def write() -> None:
             with writing(job.guard.lease.ref) as page:
-                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET)
+                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET, tools=[job.call.tool])
                 verdict = judge(question)
                 if verdict.decision == "DENY":
                     raise denied(verdict)
@@ -170,7 +173,7 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
                 asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
 
         asking.settled(write, [question])
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         raise
     except Exception as error:
         return _refuse(job, fault_of(error, job.call.call_id), rejected=isinstance(error, Denied))

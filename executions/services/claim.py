@@ -9,6 +9,7 @@ from django.db.models.functions import RowNumber
 
 from executions.bounds import CallerLoad
 from executions.models import Attempt, Execution, Workspace
+from executions.selectors import holds
 from executions.services.runtime import Runtime
 from executions.states import Kind, Status
 from executions.transitions import Lease, move
@@ -56,6 +57,7 @@ def _candidates(runtime: Runtime) -> list[tuple[str, int]]:
     rows = rows.exclude(caller__in=runtime.filled_by(max(1, settings.FORGE_WORKER_THREADS // 2)))
     rows = rows.filter(Q(due_at=None) | Q(due_at__lte=clock.now()))
     rows = rows.filter(Q(workspace=None) | Q(workspace__in=served_here()), quarantined="")
+    rows = holds.free(rows)
     served = CallerLoad.objects.filter(pk=OuterRef("caller")).values("served_at")
     place = Window(RowNumber(), partition_by="caller", order_by=["created_at", "ref"])
     turns = rows.annotate(place=place, served=Subquery(served))
@@ -92,6 +94,7 @@ def _claim(ref: str, runtime: Runtime) -> Lease:
             attempt=number,
             worker_id=runtime.worker_id,
             due_at=None,
+            hold=None,
             **first,
         )
         _within_cap(row.caller_id, now)

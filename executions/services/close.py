@@ -16,23 +16,13 @@ from executions.services.journal import Ended
 from executions.services.locks import workspace_lock
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Status
-from executions.transitions import held, move
+from executions.transitions import held
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import TooLarge
-from forge_project.ledger.events import fact
 from forge_project.ledger.writing import writing
 
 _LOCK_SECONDS = 30.0
 RETRYABLE = frozenset(("TIMEOUT", "ENGINE_NOT_READY"))
-
-
-def stopping(attempt: Attempt, reason: str) -> None:
-    """Says that the end was asked for: from here on only cancelled, timed_out or unknown can be recorded."""
-    with writing(attempt.lease.ref) as page:
-        execution = held(page, attempt.lease)
-        if execution.status == Status.RUNNING:
-            event = fact("execution.stopping", attempt=attempt.lease.attempt, reason=reason)
-            move(page, execution, Status.STOPPING, event, lease=attempt.lease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

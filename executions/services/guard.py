@@ -1,12 +1,15 @@
 """What must hold at the moment of a dispatch, looked at inside its transaction."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db import connection
 
-from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost, WorkspaceNotGranted
+from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost, WorkspaceNotGranted
 from executions.models import Execution
+from executions.selectors import holds
+from executions.services import gate
 from executions.services.runtime import Runtime
 from executions.states import Access
 from executions.transitions import Lease, held
@@ -29,8 +32,8 @@ class Guard:
         """Whether what has not begun is not begun any more: the guest has ended, or this worker goes."""
         return self.ended.is_set() or self.runtime.draining.is_set()
 
-    def pass_dispatch(self, page: Page, *, writes: bool) -> Execution:
-        """The execution, if something may be dispatched for it now; raises what forbids it."""
+    def pass_dispatch(self, page: Page, *, writes: bool, tools: Sequence[str]) -> Execution:
+        """The execution, if `tools` may be dispatched for it now; raises what forbids it."""
         execution = held(page, self.lease)
         if self.ended.is_set():
             raise GuestEnded("the script has ended", execution=execution.ref)
@@ -43,6 +46,10 @@ class Guard:
         if writes and restoring.behind():
             raise NotReady("the database is older than its checkpoints' sink", part="ledger")
         _still_stands(execution, writes=writes)
+        gate.enter()
+        found = holds.standing()
+        if found and (hold := holds.held_by(execution, tools, found)) is not None:
+            raise Held(f"held: {hold.reason}", execution=execution.ref, hold=hold.pk)
         return execution
 
 

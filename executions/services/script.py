@@ -1,6 +1,7 @@
 """Drives one guest through one attempt: turns in, calls out, results back, until it ends or waits for a person."""
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -88,10 +89,14 @@ class Script:
         turns.write_outcomes(self._attempt.guard, self._unwritten)
         self._unwritten = []
 
-    def finish_calls(self) -> None:
-        """Lets what was dispatched come to its end; nothing new is begun."""
-        while self._running:
-            self._take(self._reports.get())
+    @property
+    def running(self) -> Collection[int]:
+        """The calls that a thread still has in its hands."""
+        return self._running.keys()
+
+    def collect(self) -> None:
+        """Takes what has ended, waiting a moment for it."""
+        self._collect(POLL_SECONDS)
 
     def abandon(self) -> None:
         """Waits for what was dispatched to come to its end, and leaves it at that."""
@@ -271,6 +276,7 @@ class Script:
                 self._attempt.ended.set()  # nothing more begins beside what nobody knows
             case "stopped":
                 self._stopped = True
+                self._attempt.hold = self._attempt.hold or report.hold
 
     def _take_decisions(self) -> None:
         """Decisions made while this attempt lives: approved ones run, the others are rejected."""

@@ -77,7 +77,7 @@ def _write(
     start: dict[str, Any],
 ) -> list[Opened]:
     with writing(guard.lease.ref) as page:
-        execution = guard.pass_dispatch(page, writes=False)
+        execution = guard.pass_dispatch(page, writes=False, tools=[asked.tool for asked in turn.calls])
         kept = volume.within(execution, _size(turn, outcomes))  # before anything is moved that a refusal takes back
         verdicts = judge_all(questions)
         for call, ended in outcomes:
@@ -156,5 +156,5 @@ def _ended(page: Page, call: Call, fault: Fault, *, rejected: bool) -> Opened:
 def prepare_again(guard: Guard, call: Call) -> None:
     """T1 of a read by a newer attempt, after reconcile marked it to be asked again."""
     with writing(guard.lease.ref) as page:
-        guard.pass_dispatch(page, writes=False)
+        guard.pass_dispatch(page, writes=False, tools=[call.tool])
         journal.prepare(page, call, guard.lease.attempt)

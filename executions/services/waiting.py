@@ -62,11 +62,11 @@ def on_decided(page: Page, approval: Approval) -> None:
         hints.send_on_commit()
 
 
-def requeue(lease: Lease, columns: dict[str, Any], reason: str) -> None:
-    """Gives a running execution back to the queue (drain): a later attempt goes on from its history."""
+def requeue(lease: Lease, columns: dict[str, Any], reason: str, *, hold: int | None = None) -> None:
+    """Gives a running execution back to the queue (drained, held): a later attempt goes on from its history."""
     with writing(lease.ref) as page:
         execution = held(page, lease)
-        to_queue(page, execution, reason, columns)
+        to_queue(page, execution, reason, columns | ({"hold_id": hold} if hold is not None else {}))
         end_attempt(execution, reason, columns.get("metrics", {}))
 
 

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from approvals.models import Agent
 from executions.models import Worker, Workspace
+from executions.selectors import holds
 from executions.services.doctor.findings import Finding, fail, ok, warn
 from executions.services.serving.migrations import reach, schema
 from forge_project.kernel import clock
@@ -102,6 +103,17 @@ def workspaces() -> Iterable[Finding]:
         yield fail("workspaces", f"{row.name}: {row.path} is not there", "bring it back; its agents can't work")
     if not gone:
         yield ok("workspaces", f"{len(rows)} served by this host")
+
+
+def holding() -> Iterable[Finding]:
+    """Whether somebody holds work back."""
+    standing = holds.standing()
+    for hold in standing:
+        what = f"--{hold.kind} {hold.target}" if hold.target else ""
+        said = f"{hold} since {clock.text(hold.placed_at)[:16]}Z by {hold.placed_by}: {hold.reason}"
+        yield warn("holds", said, f"python manage.py release {what} --reason …".replace("  ", " "))
+    if not standing:
+        yield ok("holds", "nothing is held")
 
 
 def people() -> Iterable[Finding]:
