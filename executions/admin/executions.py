@@ -50,7 +50,7 @@ class ExecutionAdmin(PartAdmin):
         ("How it runs", {"classes": ["collapse"], "fields": [
             "round", "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
             shown("engine"), shown("selection_reason"), pretty("limits"),
-            pretty("metrics"), pretty("progress"), moment("due_at"),
+            pretty("metrics"), pretty("progress"), moment("due_at"), shown("hold"),
             moment("expires_at"), "termination_unconfirmed", shown("quarantined"), "input_fingerprint", "code_sha256",
         ]}),
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from django.db import connection
 
+from executions.bounds import Hold
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost, WorkspaceNotGranted
 from executions.models import Execution
 from executions.selectors import holds
@@ -45,25 +46,29 @@ class Guard:
             raise DeadlinePassed("the execution's time is used up", execution=execution.ref)
         if writes and restoring.behind():
             raise NotReady("the database is older than its checkpoints' sink", part="ledger")
-        _still_stands(execution, writes=writes)
         gate.enter()
-        found = holds.standing()
-        if found and (hold := holds.held_by(execution, tools, found)) is not None:
+        if _still_stands(execution, writes=writes) and (hold := _holds(execution, tools)) is not None:
             raise Held(f"held: {hold.reason}", execution=execution.ref, hold=hold.pk)
         return execution
 
 
 # Part of every dispatch, and dearer to build by the ORM than to run.
-_STANDING = """SELECT u.is_active, a.mode FROM auth_user u
+_STANDING = """SELECT u.is_active, a.mode, EXISTS (SELECT 1 FROM executions_hold h WHERE h.released_at IS NULL)
+    FROM auth_user u
     LEFT JOIN executions_workspaceaccess a ON a.user_id = u.id AND a.workspace_id = %s WHERE u.id = %s"""
 
 
-def _still_stands(execution: Execution, *, writes: bool) -> None:
-    """Unidentified if the caller's account was closed meanwhile, WorkspaceNotGranted if its grant was taken back."""
+def _holds(execution: Execution, tools: Sequence[str]) -> Hold | None:
+    return holds.held_by(execution, tools, holds.standing())
+
+
+def _still_stands(execution: Execution, *, writes: bool) -> bool:
+    """Whether any hold stands. Unidentified for an account closed meanwhile, WorkspaceNotGranted for a lost grant."""
     with connection.cursor() as cursor:
         cursor.execute(_STANDING, [execution.workspace_id, execution.caller_id])
-        active, mode = cursor.fetchone()
+        active, mode, held_back = cursor.fetchone()
     if not active:
         raise Unidentified("the caller's account is not active", caller=execution.caller_ref)
     if execution.workspace_id is not None and (mode is None or (writes and mode != Access.WRITE)):
         raise WorkspaceNotGranted("this workspace is not granted to the caller", rule="workspace.not_granted")
+    return bool(held_back)

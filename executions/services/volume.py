@@ -6,15 +6,15 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import F, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import F, Q, Sum
 
 from executions.bounds import CallerDay
 from executions.models import Execution
 from forge_project.kernel import canonical, clock
 from forge_project.kernel.errors import TooLarge, TooMany
 
-_ADD = """INSERT INTO executions_callerday (caller_id, day, bytes) VALUES (%s, %s, %s)
+_ADD = """INSERT INTO executions_callerday (caller_id, day, bytes)
+    SELECT caller_id, %s, bytes - bytes_told FROM executions_execution WHERE ref = %s AND bytes <> bytes_told
     ON CONFLICT (caller_id, day) DO UPDATE SET bytes = executions_callerday.bytes + EXCLUDED.bytes"""
 
 
@@ -38,11 +38,10 @@ def add(execution: Execution, added: int) -> None:
 
 def account(execution: Execution) -> None:
     """Puts what is new on the caller's day; the last write of a transaction."""
-    total, told = Execution.objects.values_list("bytes", "bytes_told").get(pk=execution.pk)
-    if total != told:
-        Execution.objects.filter(pk=execution.pk).update(bytes_told=total)
-        with connection.cursor() as cursor:
-            cursor.execute(_ADD, [execution.caller_id, clock.now().date(), total - told])
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, [clock.now().date(), execution.pk])
+        if cursor.rowcount:
+            cursor.execute("UPDATE executions_execution SET bytes_told = bytes WHERE ref = %s", [execution.pk])
 
 
 def refuse_over(caller: User) -> None:
@@ -50,16 +49,17 @@ def refuse_over(caller: User) -> None:
     now = clock.now()
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     tomorrow = int((midnight - now).total_seconds()) + 1
-    if _since(caller, now.date()) >= settings.FORGE_CALLER_DAY_BYTES:
+    kept = settings.FORGE_RETENTION_DAYS
+    today, ever = _stored(caller, now.date(), now.date() - timedelta(days=kept) if kept else date.min)
+    if today >= settings.FORGE_CALLER_DAY_BYTES:
         limit = settings.FORGE_CALLER_DAY_BYTES
         raise TooMany("this caller has stored enough today", rule="bytes.day", limit=limit, retry_after=tomorrow)
-    kept = settings.FORGE_RETENTION_DAYS
-    since = now.date() - timedelta(days=kept) if kept else date.min
-    if _since(caller, since) >= settings.FORGE_CALLER_BYTES:
+    if ever >= settings.FORGE_CALLER_BYTES:
         limit = settings.FORGE_CALLER_BYTES
         raise TooMany("this caller stores as much as it may", rule="bytes.all", limit=limit, retry_after=tomorrow)
 
 
-def _since(caller: User, day: date) -> int:
-    rows = CallerDay.objects.filter(caller=caller, day__gte=day)
-    return int(rows.aggregate(all=Coalesce(Sum("bytes"), 0))["all"])
+def _stored(caller: User, today: date, since: date) -> tuple[int, int]:
+    rows = CallerDay.objects.filter(caller=caller, day__gte=since)
+    found = rows.aggregate(ever=Sum("bytes"), today=Sum("bytes", filter=Q(day=today)))
+    return found["today"] or 0, found["ever"] or 0
