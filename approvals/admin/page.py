@@ -41,6 +41,7 @@ def render_page(
         "holds": holds,
         "live": row.state in LIVE,
         "outcome": words.SAID.get(State(row.state), ""),
+        "votes": words.votes(row),
         "time_left": words.time_left(row),
         "sentence": words.said(row.sentence),
         "target": words.name(row.target),

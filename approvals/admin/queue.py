@@ -52,6 +52,12 @@ def asked_by(row: Approval) -> SafeString:
     return format_html("{}{}", row.caller.get_username(), task)
 
 
+@admin.display(description="votes")
+def votes(row: Approval) -> str:
+    """How many have approved, of how many that must."""
+    return words.votes(row)
+
+
 @admin.display(description="time left", ordering="expires_at")
 def time_left(row: Approval) -> str:
     """Until it ends by itself, as a refusal."""
@@ -74,7 +80,7 @@ class Queue(ChangeList):
 @admin.register(Approval)
 class ApprovalAdmin(ReadOnlyAdmin):
     change_list_template = "admin/approvals/approval/change_list.html"
-    list_display: Any = [choose, "what", risk, asked_by, time_left, moment("requested_at", "asked"), "state"]
+    list_display: Any = [choose, "what", risk, asked_by, votes, time_left, moment("requested_at", "asked"), "state"]
     list_display_links = ["what"]
     list_filter = [StateFilter]
     search_fields = ["=ref", "=execution_ref", "=caller__username", "=capability"]

@@ -187,3 +187,10 @@ def test_what_became_of_the_call_is_told_after_the_decision(logged_in, ann, aske
     assert "its effect: applied" not in html(logged_in(ann), page_of(asked))
     decided(asked, ann)
     assert "its effect: applied" in html(logged_in(ann), page_of(asked))
+
+
+def test_votes_are_told(logged_in, ann, asked):
+    assert "votes: 0 of 1" in html(logged_in(ann), page_of(asked))
+    assert '<td class="field-votes">0 of 1</td>' in html(logged_in(ann), QUEUE)
+    decided(asked, ann)
+    assert "votes: 1 of 1" in html(logged_in(ann), page_of(asked))
