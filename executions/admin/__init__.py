@@ -1,7 +1,3 @@
 """What runs and what ran, to look at and to cancel; the workspaces and agents, kept by operators."""
 
-from django.contrib import admin
-
 from executions.admin import agents, calls, executions, workers, workspaces  # noqa: F401  # each registers its pages
-
-admin.site.index_template = "admin/forge/index.html"

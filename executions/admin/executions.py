@@ -17,6 +17,8 @@ from executions.services.cancel import Cancel, cancel
 from forge_project.kernel.errors import ForgeError
 from forge_project.kernel.read_only import moment, pretty, shown
 
+admin.site.index_template = "admin/forge/index.html"  # with the live counts
+
 
 @admin.register(Execution)
 class ExecutionAdmin(PartAdmin):

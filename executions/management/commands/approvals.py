@@ -12,7 +12,7 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from approvals import eligibility, ports, selectors, warnings
+from approvals import around, eligibility, ports, selectors, warnings
 from approvals.models import Approval
 from approvals.services import Decide, Revoke, decide, revoke
 from approvals.states import LIVE, Risk, State
@@ -68,9 +68,9 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps([selectors.as_json(row) for row in rows]))
             return
-        around = ports.around(list(rows.values_list("execution_ref", flat=True)))
+        known = around.of(list(rows.values_list("execution_ref", flat=True)))
         for row in rows:
-            task = around[row.execution_ref].task if row.execution_ref in around else ""
+            task = known[row.execution_ref].task if row.execution_ref in known else ""
             for_task = f" for {task}" if task else ""
             self._say(f"{row.ref}  {row.risk:<8}  {row.state:<8}  {row.capability} {terminal.name(row.target)}"
                       f"  by {row.caller.get_username()}{for_task}, asked {clock.text(row.requested_at)}")  # fmt: skip
