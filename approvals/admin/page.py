@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 
-from approvals import ports, selectors, warnings
+from approvals import around, ports, selectors, warnings
 from approvals.admin import diff, words
 from approvals.admin.history import history
 from approvals.eligibility import check_not_own
@@ -28,7 +28,7 @@ def render_page(
     """The page of `row`, above it what was refused. Reads the world's files: never call it in a transaction."""
     holds = ports.still_holds(row) if row.state in LIVE else None
     shown = diff.lines(row.preview)
-    around = ports.around([row.execution_ref]).get(row.execution_ref)
+    known = around.of([row.execution_ref]).get(row.execution_ref)
     context = {
         **site.admin_site.each_context(request),
         "title": f"Approval {row.ref}",
@@ -41,6 +41,7 @@ def render_page(
         "holds": holds,
         "live": row.state in LIVE,
         "outcome": words.SAID.get(State(row.state), ""),
+        "votes": words.votes(row),
         "time_left": words.time_left(row),
         "sentence": words.said(row.sentence),
         "target": words.name(row.target),
@@ -48,10 +49,10 @@ def render_page(
         "reason": words.said(row.reason),
         "lines": shown,
         "files": diff.files(shown),
-        "around": around,
-        "request_sent": "\n".join(line.text for line in diff.indented(ports.input_of(row))),
-        "task": words.name(around.task) if around else "",
-        "came_of": ports.came_of(row) if row.state != State.PENDING else "",
+        "around": known,
+        "request_sent": "\n".join(line.text for line in diff.indented(around.input_of(row))),
+        "task": words.name(known.task) if known else "",
+        "came_of": around.came_of(row) if row.state != State.PENDING else "",
         "last": _last(row),
         "step_up": row.risk == Risk.CRITICAL,
         "to_type": words.to_type(row),

@@ -13,12 +13,12 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from approvals import ports, selectors
+from approvals import around, selectors
 from approvals.admin import decision, together, words
 from approvals.admin.filters import StateFilter
 from approvals.admin.page import render_page
+from approvals.around import Around
 from approvals.models import Approval
-from approvals.ports import Around
 from approvals.states import Risk
 from forge_project.kernel.read_only import ForgeAdmin, ReadOnlyAdmin, moment
 
@@ -47,9 +47,15 @@ def choose(row: Approval) -> SafeString:
 @admin.display(description="asked by", ordering="caller__username")
 def asked_by(row: Approval) -> SafeString:
     """The caller's account, and its task as the agent names it."""
-    around: Around | None = getattr(row, "around", None)
-    task = format_html(" for <code>{}</code>", words.name(around.task)) if around and around.task else ""
+    told: Around | None = getattr(row, "around", None)
+    task = format_html(" for <code>{}</code>", words.name(told.task)) if told and told.task else ""
     return format_html("{}{}", row.caller.get_username(), task)
+
+
+@admin.display(description="votes")
+def votes(row: Approval) -> str:
+    """How many have approved, of how many that must."""
+    return words.votes(row)
 
 
 @admin.display(description="time left", ordering="expires_at")
@@ -65,16 +71,16 @@ class Queue(ChangeList):
         """As Django's; each row gets its `around`."""
         super().get_results(request)
         rows: Any = list(self.result_list)
-        around = ports.around([row.execution_ref for row in rows])
+        found = around.of([row.execution_ref for row in rows])
         for row in rows:
-            row.around = around.get(row.execution_ref)
+            row.around = found.get(row.execution_ref)
         self.result_list = rows
 
 
 @admin.register(Approval)
 class ApprovalAdmin(ReadOnlyAdmin):
     change_list_template = "admin/approvals/approval/change_list.html"
-    list_display: Any = [choose, "what", risk, asked_by, time_left, moment("requested_at", "asked"), "state"]
+    list_display: Any = [choose, "what", risk, asked_by, votes, time_left, moment("requested_at", "asked"), "state"]
     list_display_links = ["what"]
     list_filter = [StateFilter]
     search_fields = ["=ref", "=execution_ref", "=caller__username", "=capability"]

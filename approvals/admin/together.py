@@ -8,8 +8,7 @@ from django.template.response import TemplateResponse
 from approvals import ports, selectors, warnings
 from approvals.admin import answers, diff, words
 from approvals.models import Approval
-from approvals.services import Together, decide_together
-from approvals.services.together import MOST_DENIED, Seen, why_not
+from approvals.services.together import MOST_DENIED, Seen, Together, decide_together, why_not
 from forge_project.kernel.errors import ForgeError, Invalid
 from forge_project.kernel.http import status_of
 from forge_project.kernel.read_only import ForgeAdmin

@@ -6,11 +6,10 @@ from approvals.services.decide import Decide, decide
 from approvals.services.expire import expire_due
 from approvals.services.revoke import Revoke, revoke, revoke_in
 from approvals.services.rules import RetireRule, SaveRule, retire_rule, save_rule
-from approvals.services.together import Together, decide_together
 from approvals.services.tokens import issue_token, revoke_tokens
 
 __all__ = [
-    "Ask", "Consume", "Decide", "RetireRule", "Revoke", "SaveRule", "Together",
-    "ask", "consume", "decide", "decide_together", "expire_due", "issue_token", "retire_rule", "revoke", "revoke_in",
-    "revoke_tokens", "save_rule",
+    "Ask", "Consume", "Decide", "RetireRule", "Revoke", "SaveRule",
+    "ask", "consume", "decide", "expire_due", "issue_token", "retire_rule", "revoke", "revoke_in", "revoke_tokens",
+    "save_rule",
 ]  # fmt: skip

@@ -1,7 +1,5 @@
 """What runs and what ran, to look at and to cancel; the workspaces and agents, kept by operators."""
 
-from django.contrib import admin
-
 from executions.admin import (  # noqa: F401  # each registers its pages
     agents,
     calls,
@@ -12,5 +10,3 @@ from executions.admin import (  # noqa: F401  # each registers its pages
     workers,
     workspaces,
 )
-
-admin.site.index_template = "admin/forge/index.html"

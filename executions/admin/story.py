@@ -6,6 +6,7 @@ from approvals.models import Approval
 from executions.admin.timeline import turns
 from executions.models import Execution
 from executions.selectors import events
+from executions.states import TERMINAL, CallStatus
 from forge_project.kernel import visible
 from forge_project.ledger.verify import verify
 
@@ -20,6 +21,8 @@ def story(ref: str) -> dict[str, Any]:
     report = verify(ref)
     shown = events.as_json(list(events.of(ref).order_by("id")[:MAX_EVENTS]))
     return {
+        "live": execution.status not in TERMINAL,
+        "unknown": list(execution.calls.filter(status=CallStatus.UNKNOWN).values_list("pk", flat=True)),
         "calls": _calls(execution),
         "attempts": execution.attempts.select_related("worker").order_by("number"),
         "outputs": _output(execution),

@@ -12,7 +12,7 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from approvals import eligibility, ports, selectors, warnings
+from approvals import around, eligibility, ports, selectors, warnings
 from approvals.models import Approval
 from approvals.services import Decide, Revoke, decide, revoke
 from approvals.states import LIVE, Risk, State
@@ -57,7 +57,7 @@ class Command(BaseCommand):
         """Who gives the right password, now."""
         name = name or self._ask("User name: ")
         secret = getpass.getpass(f"Password of {name}: ") if sys.stdin.isatty() else self._ask("")
-        found = authenticate(username=name, password=secret)
+        found = authenticate(username=name, password=secret) if "\0" not in name else None
         if not isinstance(found, User) or eligibility.is_agent(found):
             raise Denied("this is not that person's password", rule="person.password")
         return found
@@ -68,9 +68,9 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps([selectors.as_json(row) for row in rows]))
             return
-        around = ports.around(list(rows.values_list("execution_ref", flat=True)))
+        known = around.of(list(rows.values_list("execution_ref", flat=True)))
         for row in rows:
-            task = around[row.execution_ref].task if row.execution_ref in around else ""
+            task = known[row.execution_ref].task if row.execution_ref in known else ""
             for_task = f" for {task}" if task else ""
             self._say(f"{row.ref}  {row.risk:<8}  {row.state:<8}  {row.capability} {terminal.name(row.target)}"
                       f"  by {row.caller.get_username()}{for_task}, asked {clock.text(row.requested_at)}")  # fmt: skip

@@ -136,3 +136,23 @@ def test_the_index_counts_what_concerns_who_looks(logged_in, ann, olga, done, ro
     assert "waiting for me" not in shown(logged_in(olga), "/admin/")
     assert "<strong>0</strong> running" in shown(logged_in(olga), "/admin/")
     assert "<strong>" not in shown(logged_in(person("nil")), "/admin/").split('id="forge-now"')[1].split("</div>")[0]
+
+
+def test_one_is_cancelled_from_its_page_with_a_reason(logged_in, olga, ann, done, robo, runtime):  # noqa: F811
+    sent = send(robo, key="k2", capability="file.write", input={"path": "b.txt", "content": "b"}, workspace="ws")
+    run_all(runtime)
+    url = f"{LIST}{sent.ref}/cancel/"
+    assert url in shown(logged_in(olga), f"{LIST}{sent.ref}/change/")
+    assert url not in shown(logged_in(ann), f"{LIST}{sent.ref}/change/")
+    assert "/cancel/" not in shown(logged_in(olga), f"{LIST}{done.ref}/change/")  # it has finished
+    assert logged_in(ann).post(url, {"reason": "x"}).status_code == 403
+    assert logged_in(olga, csrf=True).post(url, {"reason": "x"}).status_code == 403
+    for method in ("get", "head", "put"):
+        assert getattr(logged_in(olga), method)(url).status_code == 405
+    assert logged_in(olga).post(f"{LIST}exec_0/cancel/", {"reason": "x"}).status_code == 404
+    assert "say why" in logged_in(olga).post(url, {"reason": " "}, follow=True).content.decode()
+    row = Execution.objects.get(pk=sent.ref)
+    assert row.status == "waiting_approval"
+    assert "is cancelled" in logged_in(olga).post(url, {"reason": "wrong file"}, follow=True).content.decode()
+    row.refresh_from_db()
+    assert (row.status, row.cancel_requested_by, row.cancel_reason) == ("cancelled", "user:olga", "wrong file")

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from approvals import ports
+from approvals import around, ports
 from approvals.admin import diff
 from tests.db.admin import QUEUE, page_of
 from tests.db.approvals import answer as decided
@@ -132,11 +132,11 @@ def test_there_is_no_bulk_answer_and_no_editing(logged_in, ann, asked):
 
 
 def test_what_stands_around_the_call_is_said(logged_in, ann, robo, monkeypatch):
-    from approvals.ports import Around
+    from approvals.around import Around
 
     row = pending(robo, "exec-2", n=3)
-    monkeypatch.setattr(ports, "around", lambda refs: {"exec-2": Around(task="fix-7", calls=3, done=2)})
-    monkeypatch.setattr(ports, "input_of", lambda row: {"path": "a\u202e.txt", "query": "whole"})
+    monkeypatch.setattr(around, "of", lambda refs: {"exec-2": Around(task="fix-7", calls=3, done=2)})
+    monkeypatch.setattr(around, "input_of", lambda row: {"path": "a\u202e.txt", "query": "whole"})
     shown = html(logged_in(ann), page_of(row))
     for said in ("call 3 (3 made so far, 2 done)", "<code>fix-7</code>", "a\\u{202E}.txt", "&quot;whole&quot;"):
         assert said in shown
@@ -183,7 +183,14 @@ def test_what_deceives_is_warned_of(logged_in, ann, robo, changes, warned):
 
 
 def test_what_became_of_the_call_is_told_after_the_decision(logged_in, ann, asked, monkeypatch):
-    monkeypatch.setattr(ports, "came_of", lambda row: "The call ended as succeeded; its effect: applied.")
+    monkeypatch.setattr(around, "came_of", lambda row: "The call ended as succeeded; its effect: applied.")
     assert "its effect: applied" not in html(logged_in(ann), page_of(asked))
     decided(asked, ann)
     assert "its effect: applied" in html(logged_in(ann), page_of(asked))
+
+
+def test_votes_are_told(logged_in, ann, asked):
+    assert "votes: 0 of 1" in html(logged_in(ann), page_of(asked))
+    assert '<td class="field-votes">0 of 1</td>' in html(logged_in(ann), QUEUE)
+    decided(asked, ann)
+    assert "votes: 1 of 1" in html(logged_in(ann), page_of(asked))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from approvals import ports
+from approvals import around, ports
 from approvals.services.together import MOST_APPROVED
 from tests.db.admin import QUEUE, answer, page_of, state
 from tests.db.approvals import facts, pending
@@ -147,10 +147,10 @@ def test_nobody_answers_their_own_or_without_permission(logged_in, owen, olga, r
 
 
 def test_the_queue_offers_boxes_to_who_decides_and_there_alone(logged_in, ann, olga, robo, monkeypatch):
-    from approvals.ports import Around
+    from approvals.around import Around
 
     (row,) = some(robo, 1)
-    monkeypatch.setattr(ports, "around", lambda refs: {"exec-0": Around(task="fix-\u202e7", calls=3, done=2)})
+    monkeypatch.setattr(around, "of", lambda refs: {"exec-0": Around(task="fix-\u202e7", calls=3, done=2)})
     box = f'<input type="checkbox" name="chosen" value="{row.ref}"'
     shown = told(logged_in(ann).get(QUEUE))
     assert box in shown

@@ -5,14 +5,14 @@ from typing import Any
 
 from django.db.models import Count, Q
 
+from approvals.around import Around
 from approvals.models import Approval
-from approvals.ports import Around
 from executions.models import Call, Execution
 from executions.states import CALL_ENDS
 from forge_project.kernel import strict_json
 
 
-def around(refs: Collection[str]) -> Mapping[str, Around]:
+def of(refs: Collection[str]) -> Mapping[str, Around]:
     """Each execution's task, status and counts of calls, in one query."""
     done = Count("calls", filter=Q(calls__status__in=sorted(CALL_ENDS)))
     rows = Execution.objects.filter(pk__in=set(refs)).annotate(made=Count("calls"), done=done)
