@@ -78,4 +78,4 @@ chaos: setup-dev
 		tests/db/executions/test_races.py tests/db/executions/test_races_ends.py tests/db/approvals/test_races.py
 
 clean:
-	rm -rf $(VENV) .venv-quickjs var screenshots .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-quickjs .venv-node var screenshots .pytest_cache .mypy_cache .ruff_cache
