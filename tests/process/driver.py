@@ -239,6 +239,8 @@ def record(_):
 def main():
     import django
 
+    import forge_project.celery  # noqa: F401  # hints go to the broker of the settings
+
     django.setup()
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
