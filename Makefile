@@ -66,6 +66,7 @@ bench: setup-dev
 	@$(BIN)/python -m tests.bench.guest
 	@env -u FORGE_TEST_DATABASE_URL $(BIN)/python -m tests.bench.ledger
 	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then $(BIN)/python -m tests.bench.ledger; fi
+	@$(BIN)/python -m tests.bench.executions
 
 # Kill -9 everywhere: in the middle of 200 executions; the crash matrix; at random under mixed load, as many times as fit
 # into CHAOS_SECONDS (all of it took so long on two quiet cores; 200 kills by themselves want 600); races, 200 rounds.

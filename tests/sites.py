@@ -42,9 +42,8 @@ class Site:
         return [sys.executable, str(ROOT / "manage.py"), *args]
 
     def manage(self, *args: str, check: bool = True, **kwargs) -> subprocess.CompletedProcess:
-        done = subprocess.run(
-            self.command(*args), env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=120, **kwargs
-        )
+        kwargs.setdefault("timeout", 120)
+        done = subprocess.run(self.command(*args), env=self.env, cwd=ROOT, capture_output=True, text=True, **kwargs)
         if check and done.returncode != 0:
             raise AssertionError(f"{args} exited {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return done

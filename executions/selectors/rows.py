@@ -15,7 +15,7 @@ from executions.states import TERMINAL, Status
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, Missing
 
-POLL_SECONDS = 0.1
+FIRST_POLL, POLL_GROWTH, LAST_POLL = 0.02, 1.4, 0.2  # seconds: what is short is seen soon, what is long costs little
 AT_REST = TERMINAL | {Status.WAITING_APPROVAL, Status.UNKNOWN}  # nothing moves until somebody acts
 FILTERS = {
     "status": "status",
@@ -81,8 +81,9 @@ def matching(user: User, wanted: Mapping[str, Any]) -> QuerySet[Execution]:
 def wait(row: Execution, seconds: int) -> Execution:
     """The row as it is once it rests (finished, or waiting for somebody), at the latest after `seconds`."""
     deadline = clock.monotonic() + seconds
-    status = row.status
+    status, pause = row.status, FIRST_POLL
     while status not in AT_REST and (left := deadline - clock.monotonic()) > 0:
-        time.sleep(min(POLL_SECONDS, left))
+        time.sleep(min(pause, left))
+        pause = min(pause * POLL_GROWTH, LAST_POLL)
         status = Execution.objects.values_list("status", flat=True).get(pk=row.pk)
     return row if not seconds else Execution.objects.select_related("workspace", "on_behalf_of").get(pk=row.pk)

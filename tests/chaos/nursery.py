@@ -63,6 +63,8 @@ def _child(asked, to):
 def main():
     import django
 
+    import forge_project.celery  # noqa: F401  # hints go to the broker of the settings
+
     django.setup()
     for name in LOADED:
         import_module(name)

@@ -229,8 +229,8 @@ def _count(site, hand, outside, load, still) -> dict:
         print(site.log()[-5000:], file=sys.stderr)
     for name, count in ((effects - applied) + (applied - effects)).items():
         print(f"disagree: {name} {count}: world {effects[name]}, record {applied[name]}", file=sys.stderr)
-    findings = len(json.loads(site.manage("ledger_verify", "--json", check=False).stdout)["findings"])
-    rebuilt = site.manage("ledger_rebuild", "--check", check=False)
+    findings = len(json.loads(site.manage("ledger_verify", "--json", check=False, timeout=600).stdout)["findings"])
+    rebuilt = site.manage("ledger_rebuild", "--check", check=False, timeout=600)
     if rebuilt.returncode:
         print(rebuilt.stdout[-3000:], rebuilt.stderr[-3000:], file=sys.stderr)
     return {

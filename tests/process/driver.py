@@ -240,6 +240,42 @@ def applied(_):
     return {"applied": [told.get("text", told.get("path")) for told in map(unseal, rows)]}
 
 
+def standing(_):
+    """How many executions stand where."""
+    from collections import Counter
+
+    from executions.models import Execution
+
+    return Counter(Execution.objects.values_list("status", flat=True))
+
+
+def size(_):
+    """Bytes of the database."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
+        else:
+            cursor.execute("SELECT pg_database_size(current_database())")
+        return {"bytes": cursor.fetchone()[0]}
+
+
+def resume(asked):
+    """Approves what waits; milliseconds until the call is dispatched."""
+    import time
+    from datetime import UTC, datetime
+
+    from forge_project.ledger.models import Event
+
+    began = datetime.now(UTC)
+    approve(asked)
+    while (event := Event.objects.filter(invocation=asked["ref"], kind="tool_dispatch").first()) is None:
+        time.sleep(0.005)
+    at = datetime.strptime(event.committed_at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    return {"ms": (at - began).total_seconds() * 1000}
+
+
 def counts(_):
     from executions.models import Execution, Worker
     from executions.states import LIVE
@@ -264,6 +300,8 @@ def record(_):
 
 def main():
     import django
+
+    import forge_project.celery  # noqa: F401  # hints go to the broker of the settings
 
     django.setup()
     print(json.dumps({"ready": True}), flush=True)

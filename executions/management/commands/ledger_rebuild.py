@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from executions.management.refusals import PROBLEM, USAGE
 from executions.models import Execution
-from executions.services.rebuild.compare import Difference, differences, loads, told_of
+from executions.services.rebuild.compare import Difference, loads, settled_differences, told_of
 from executions.services.rebuild.repair import repair, repair_loads
 
 
@@ -32,16 +32,17 @@ class Command(BaseCommand):
             raise CommandError("no such execution", returncode=USAGE)
         back: list[Difference] = []
         left: list[Difference] = []
-        with tqdm(refs, unit="execution", disable=None, file=sys.stderr, leave=False) as bar:
-            for ref in bar:
-                if options["check"]:
-                    left += differences([ref])
-                else:
+        with tqdm(total=len(refs), unit="execution", disable=None, file=sys.stderr, leave=False) as bar:
+            if options["check"]:
+                left += settled_differences(refs, bar.update)
+            else:
+                for ref in refs:
                     done = repair(ref)
                     back, left = back + done.back, left + done.left
+                    bar.update()
         counts = [] if one else list(loads())
         if options["check"]:
-            left += counts
+            left += [count for count in loads() if count in counts] if counts else []  # twice: work may be going on
         else:
             repair_loads(counts)
             back += counts

@@ -1,6 +1,7 @@
 """Whether the rows of an execution are what its events tell."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,14 +10,15 @@ from django.db.models import Count, F, Model, Q
 from approvals.models import Approval
 from executions.bounds import CallerLoad
 from executions.models import Call, Execution
-from executions.services.rebuild.fold import Corrupt, Rows, fold
+from executions.services.rebuild.fold import Corrupt, fold
 from executions.states import Status
 from executions.transitions import HOLDING
 from forge_project.kernel import clock
-from forge_project.ledger import selectors
-from forge_project.ledger.models import Event
+from forge_project.ledger.models import Event, Invocation
+from forge_project.ledger.writing import writing
 
 Table = Literal["execution", "call", "approval", "load"]
+_AT_ONCE = 100
 _MOMENTS = frozenset(("decided_at", "ended_at", "consumed_at"))  # by which clock is the writer's matter: there or not
 
 
@@ -38,26 +40,56 @@ def told_of() -> list[str]:
     return sorted({*opened, *Execution.objects.values_list("ref", flat=True)})
 
 
-def rebuilt(ref: str) -> Rows:
-    """The rows of `ref` by its events alone; raises Corrupt."""
-    return fold(ref, selectors.family_events(ref))
+def differences(refs: Iterable[str], progress: Callable[[int], object] | None = None) -> Iterator[Difference]:
+    """Every difference of these executions, in their order; a few statements for each hundred of them."""
+    left = list(refs)
+    while left:
+        some, left = left[:_AT_ONCE], left[_AT_ONCE:]
+        yield from _of(some)
+        if progress is not None:
+            progress(len(some))
 
 
-def differences(refs: Iterable[str]) -> Iterator[Difference]:
-    """Every difference of these executions, in their order."""
+def settled_differences(refs: Iterable[str], progress: Callable[[int], object] | None = None) -> Iterator[Difference]:
+    """As `differences`, while everything runs: what seems to differ is looked at again under its lock."""
+    doubtful = list(dict.fromkeys(one.execution for one in differences(refs, progress)))
+    for ref in doubtful:
+        if not Invocation.objects.filter(pk=ref).exists():
+            yield from differences([ref])
+            continue
+        with writing(ref):
+            again = list(differences([ref]))
+        yield from again
+
+
+def _of(refs: list[str]) -> Iterator[Difference]:
+    events = _events(refs)
+    live = {row.ref: _execution(row) for row in Execution.objects.filter(pk__in=refs)}
+    calls: dict[str, dict[str, Any]] = defaultdict(dict)
+    for call in Call.objects.filter(execution__in=refs):
+        calls[call.execution_id][call.call_id] = _plain(call)
+    asked: dict[str, dict[str, Any]] = defaultdict(dict)
+    for row in Approval.objects.filter(execution_ref__in=refs).select_related("decided_by", "revoked_by"):
+        asked[row.execution_ref][row.pk] = _approval(row)
     for ref in refs:
         try:
-            rows = rebuilt(ref)
+            rows = fold(ref, events[ref])
         except Corrupt as place:
             why = f"LEDGER_CORRUPT {place}"
             yield Difference(table="execution", execution=ref, row=ref, column="", live="", rebuilt=why)
             continue
-        live = Execution.objects.filter(pk=ref).first()
-        yield from _row("execution", ref, ref, None if live is None else _execution(live), rows.execution or None)
-        calls = {call.call_id: _plain(call) for call in Call.objects.filter(execution=ref)}
-        yield from _each("call", ref, calls, rows.calls)
-        asked = Approval.objects.filter(execution_ref=ref).select_related("decided_by", "revoked_by")
-        yield from _each("approval", ref, {row.pk: _approval(row) for row in asked}, rows.approvals)
+        yield from _row("execution", ref, ref, live.get(ref), rows.execution or None)
+        yield from _each("call", ref, calls[ref], rows.calls)
+        yield from _each("approval", ref, asked[ref], rows.approvals)
+
+
+def _events(refs: list[str]) -> dict[str, list[Event]]:
+    """The events of each family, in the order they were committed."""
+    family = {one: row.pk for row in Invocation.objects.filter(pk__in=refs) for one in row.family}
+    found: dict[str, list[Event]] = defaultdict(list)
+    for event in Event.objects.filter(invocation_id__in=family).order_by("id").iterator(chunk_size=2000):
+        found[family[event.invocation_id]].append(event)
+    return found
 
 
 def loads() -> Iterator[Difference]:

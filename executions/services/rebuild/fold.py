@@ -41,7 +41,10 @@ def fold(ref: str, events: Iterable[Event]) -> Rows:
         payload = evidence.read(event)
         if payload is None or not evidence.holds(event, payload):
             raise Corrupt(f"{event.invocation_id} seq {event.seq}")
-        _take(rows, payload, event.committed_at)
+        try:
+            _take(rows, payload, event.committed_at)
+        except (KeyError, TypeError, ValueError) as fault:  # it does not follow from what comes before it
+            raise Corrupt(f"{event.invocation_id} seq {event.seq}") from fault
     return rows
 
 
