@@ -65,7 +65,7 @@ def test_a_file_that_changes_each_time_ends_it(asked, folder, runtime, approver)
 @pytest.mark.parametrize(
     ("columns", "code"),
     [
-        ({"sealed_input": {"path": "a", "content": "evil"}}, "APPROVAL_INVALID"),
+        ({"sealed_input": {"path": "a", "content": "evil"}}, "LEDGER_CORRUPT"),
         ({"tool": "file.read"}, None),
     ],
 )
