@@ -34,7 +34,7 @@ def go_on(page: Page, execution: Execution) -> Status:
 
 def end_of_request(execution: Execution) -> End:
     """A capability request ends as its one call did: applied is a success."""
-    call = Call.objects.filter(execution=execution, n=1).order_by("-pk").first()
+    call = Call.objects.filter(execution=execution, round=execution.round, n=1).first()
     if call is None or call.sealed_result is None:
         return End(status=Status.FAILED, fault=interrupted(execution, "its worker stopped"))
     told = unseal(call.sealed_result)

@@ -8,14 +8,14 @@ from typing import Any, Literal
 from django.db import InterfaceError, OperationalError
 
 from approvals.errors import PolicyChanged, PreconditionChanged
-from approvals.policy import Verdict
+from approvals.policy import Verdict, asked_outside, judge
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
-from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
-from executions.services import asking, journal, late, sealed, settle
+from executions.services import asking, journal, late, sealed, settle, volume
 from executions.services.boundary import Boundary, MustAsk, denied
 from executions.services.faults import fault_of, log
 from executions.services.guard import Guard
@@ -44,6 +44,7 @@ class Report:
     state: Literal["ended", "waiting", "unknown", "stopped"]
     told: dict[str, Any] | None = None
     unwritten: Ended | None = None
+    hold: int | None = None  # what stopped it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,8 @@ def run(job: Job) -> Report:
         guard = job.guard
         with workspace_lock(place.name, guard.deadline, guard.given_up) if place else nullcontext():
             return _run_effect(job, execution, request)
+    except Held as held:
+        return Report(n=job.call.n, state="stopped", hold=held.facts["hold"])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         return Report(n=job.call.n, state="stopped")
     finally:
@@ -87,8 +90,10 @@ def _run_quiet(job: Job, execution: Execution) -> Report:
     if job.call.effect not in journal.QUIET:
         raise AssertionError(f"{job.call.call_id} was dispatched by nobody here")
     request = request_of(job.call, execution)
+    failpoints.reach("effect.before")
     try:
         outcome = job.capability.execute(request, _NoBoundary(job.call.operation_id))
+        failpoints.reach("effect.after")
     except Exception as error:
         ended = Ended(fault=fault_of(error, job.call.call_id))
     else:
@@ -111,10 +116,10 @@ class _NoBoundary:
 def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
     """A read or internal call that policy wants looked at: approved, it crosses the boundary like any other."""
     try:
-        Boundary(job.call, job.capability, job.guard).begin(job.capability.observe(request))
+        Boundary(job.call, execution, job.capability, job.guard).begin(job.capability.observe(request))
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         raise
     except Exception as error:
         fault = fault_of(error, job.call.call_id)
@@ -123,12 +128,12 @@ def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
 
 
 def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
-    boundary = Boundary(job.call, job.capability, job.guard)
+    boundary = Boundary(job.call, execution, job.capability, job.guard)
     try:
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         if boundary.begun is None:
             raise
         return _look(job, execution, fault_of(DeadlinePassed("stopped after its effect began"), job.call.call_id))
@@ -145,7 +150,7 @@ def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
 
 def _admit(job: Job, execution: Execution, request: Request) -> Report | None:
     """Policy, then the person's question where one is due; None = go on to the effect."""
-    verdict = job.verdict or asking.verdict(execution, job.capability)
+    verdict = job.verdict or asked_outside(asking.of_call(execution, job.capability, job.call))
     if verdict.decision == "DENY":
         return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
     return None if verdict.decision == "ALLOW" else _ask(job, execution, request)
@@ -156,14 +161,19 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
     try:
         seen = job.capability.observe(request)
         told = job.capability.describe(request, seen)
-        with writing(job.guard.lease.ref) as page:
-            job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET)
-            verdict = asking.verdict(execution, job.capability)
-            if verdict.decision == "DENY":
-                raise denied(verdict)
-            job.call.refresh_from_db()
-            asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+        question = asking.of_call(execution, job.capability, job.call)
+
+        def write() -> None:
+            with writing(job.guard.lease.ref) as page:
+                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET, tools=[job.call.tool])
+                verdict = judge(question)
+                if verdict.decision == "DENY":
+                    raise denied(verdict)
+                job.call.refresh_from_db()
+                asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+
+        asking.settled(write, [question])
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         raise
     except Exception as error:
         return _refuse(job, fault_of(error, job.call.call_id), rejected=isinstance(error, Denied))
@@ -234,6 +244,7 @@ def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: lis
         ended = _checked(outcome, job.limits, effect, tuple(refs))
         if job.call.status == CallStatus.PREPARED:
             journal.finish(page, job.call, ended)
+            volume.add(execution, volume.size(ended.told()))
     return ended
 
 

@@ -10,7 +10,7 @@ from approvals.states import LIVE
 from executions.models import Attempt as AttemptRow
 from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE, NoValue
-from executions.services import journal, sealed, settle
+from executions.services import journal, sealed, settle, volume
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, SideEffect, Status, worst
 from executions.transitions import Lease, move
@@ -59,8 +59,9 @@ def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -
     else:
         closed = SideEffect.NOT_APPLIED if effect == SideEffect.NOT_STARTED else effect
         facts |= {"side_effect": closed, "finished_at": clock.now()}
-        move(page, execution, end.status, _event(execution, end, closed), lease=lease, **facts)
+        move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, **facts)
     end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
+    volume.account(execution)
 
 
 def may_resume(execution: Execution) -> bool:
@@ -108,7 +109,7 @@ def _error(execution: Execution, fault: Fault) -> dict[str, Any]:
     }
 
 
-def _event(execution: Execution, end: End, effect: SideEffect) -> events.Event:
+def _event(page: Page, execution: Execution, end: End, effect: SideEffect) -> events.Event:
     told: dict[str, Any] = {"attempt": execution.attempt, "outcome": end.status.value, "side_effect": effect.value}
     if end.fault is not None:
         told["error"] = sealed.shown(execution.ref, end.fault.json())
@@ -116,7 +117,9 @@ def _event(execution: Execution, end: End, effect: SideEffect) -> events.Event:
         told["result_digest"] = sealed.digest(end.value)
     if end.unawaited:
         told["unawaited"] = list(end.unawaited)
-    return fact("execution.finished", status=_EVENT_STATUS[end.status], event_id=f"{execution.ref}_finished", **told)
+    return fact(
+        "execution.finished", status=_EVENT_STATUS[end.status], event_id=f"{page.invocation_id}_finished", **told
+    )
 
 
 def _unknown_event(execution: Execution) -> events.Event:

@@ -24,13 +24,14 @@ class Replayed:
 
 def recorded_turns(execution: Execution) -> list[RecordedTurn]:
     """The execution's committed turns in order."""
-    events = selectors.events(execution.ref, kind="forge.turn")
+    events = selectors.events(execution.invocation_id, kind="forge.turn")
     return [RecordedTurn.from_json(selectors.payload(event)["actions"]["forge"]["turn"]) for event in events]
 
 
 def told(execution: Execution, numbers: tuple[int, ...]) -> list[Settled]:
     """What the guest was told of these calls, in this order."""
-    rows = {call.n: call for call in Call.objects.filter(execution=execution, n__in=numbers)}
+    asked = Call.objects.filter(execution=execution, round=execution.round, n__in=numbers)
+    rows = {call.n: call for call in asked}
     return [settled(n, sealed.unseal(rows[n].sealed_result or b"")) for n in numbers]
 
 

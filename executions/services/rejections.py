@@ -4,6 +4,7 @@ from typing import Any
 
 from approvals.models import Approval
 from approvals.states import State
+from executions.errors import CancelRequested
 from executions.models import Call
 from executions.services import journal
 from executions.services.journal import Ended
@@ -23,10 +24,11 @@ def fault_of(approval: Approval) -> Fault:
 
 
 def reject_decided(lease: Lease, call: Call, approval: Approval) -> dict[str, Any]:
-    """Journals the rejection; what the guest is told."""
+    """Journals the rejection; what the guest is told. CancelRequested where that came first: then it is no failure."""
     fault = fault_of(approval)
     with writing(lease.ref) as page:
-        held(page, lease)
+        if held(page, lease).cancel_requested_at is not None:
+            raise CancelRequested("this execution was cancelled", execution=lease.ref)
         call.refresh_from_db()
         journal.refuse(page, call, fault)
     return Ended(fault=fault).told()

@@ -1,6 +1,7 @@
 """What one worker process holds: its identity, its pools, its zygotes, and which executions it is driving."""
 
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
@@ -20,7 +21,7 @@ class Runtime:
         self._zygotes = zygotes
         self.calls = ThreadPoolExecutor(settings.FORGE_CALL_THREADS, "call")
         self.draining = threading.Event()
-        self._driving: set[str] = set()
+        self._driving: dict[str, int | None] = {}  # whose it is, where it counts against a caller
         self._lock = threading.Lock()
         self._beat_at = clock.boottime()
         self._silent: dict[UUID, tuple[object, float]] = {}
@@ -65,23 +66,29 @@ class Runtime:
         """Its heart beats, or it is known to be dead: there is nothing to watch."""
         self._silent.pop(worker_id, None)
 
-    def take(self, ref: str) -> bool:
+    def take(self, ref: str, caller_id: int | None = None) -> bool:
         """Marks `ref` as in this process's hands, before its claim; False if it is already."""
         with self._lock:
             if ref in self._driving:
                 return False
-            self._driving.add(ref)
+            self._driving[ref] = caller_id
             return True
 
     def let_go(self, ref: str) -> None:
         """The opposite of `take`."""
         with self._lock:
-            self._driving.discard(ref)
+            self._driving.pop(ref, None)
 
     def drives(self, ref: str) -> bool:
         """Whether a thread of this process has `ref` in its hands."""
         with self._lock:
             return ref in self._driving
+
+    def filled_by(self, most: int) -> list[int]:
+        """The callers of whom this process has `most` executions in its hands, or more."""
+        with self._lock:
+            held = Counter(caller for caller in self._driving.values() if caller is not None)
+        return [caller for caller, count in held.items() if count >= most]
 
     def load(self) -> int:
         """How many executions this process has in its hands."""

@@ -1,11 +1,13 @@
 """Drives one guest through one attempt: turns in, calls out, results back, until it ends or waits for a person."""
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from approvals.models import Approval
 from approvals.policy import Verdict
@@ -87,10 +89,14 @@ class Script:
         turns.write_outcomes(self._attempt.guard, self._unwritten)
         self._unwritten = []
 
-    def finish_calls(self) -> None:
-        """Lets what was dispatched come to its end; nothing new is begun."""
-        while self._running:
-            self._take(self._reports.get())
+    @property
+    def running(self) -> Collection[int]:
+        """The calls that a thread still has in its hands."""
+        return self._running.keys()
+
+    def collect(self) -> None:
+        """Takes what has ended, waiting a moment for it."""
+        self._collect(POLL_SECONDS)
 
     def abandon(self) -> None:
         """Waits for what was dispatched to come to its end, and leaves it at that."""
@@ -148,10 +154,10 @@ class Script:
         said = self._tape.said(turn)
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
-        start = self._first.columns(self._attempt, self.guest) if self._first else {}
+        start = self._first.columns(self._attempt) if self._first else {}
         if self._first:  # a resumed guest was noted before its replay
             note_guest(self._attempt, self.guest)
-        opened = turns.commit(self._attempt.guard, turn, recorded, self._unwritten, **start)
+        opened = turns.commit(self._attempt.guard, self._attempt.execution, turn, recorded, self._unwritten, **start)
         self._first, self._unwritten = None, []
         for one in opened:
             if one.capability is None:
@@ -187,9 +193,13 @@ class Script:
         finally:
             self._reports.put(report)
 
+    def _calls(self) -> QuerySet[Call]:
+        execution = self._attempt.execution
+        return Call.objects.filter(execution=execution, round=execution.round)
+
     def _reopen(self, given: frozenset[int]) -> None:
         """After replay: what has ended meanwhile is told next, what was decided runs, the rest goes on waiting."""
-        for call in Call.objects.filter(execution=self._attempt.execution).exclude(n__in=given).order_by("n"):
+        for call in self._calls().exclude(n__in=given).order_by("n"):
             match CallStatus(call.status):
                 case CallStatus.REQUESTED if sleeping.sleeps(call):
                     self._sleeping.add(call)
@@ -266,6 +276,7 @@ class Script:
                 self._attempt.ended.set()  # nothing more begins beside what nobody knows
             case "stopped":
                 self._stopped = True
+                self._attempt.hold = self._attempt.hold or report.hold
 
     def _take_decisions(self) -> None:
         """Decisions made while this attempt lives: approved ones run, the others are rejected."""

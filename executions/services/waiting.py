@@ -6,6 +6,8 @@ from typing import Any
 from approvals.models import Approval
 from approvals.states import State
 from executions.models import Call, Execution
+from executions.outbox.models import SignalKind
+from executions.outbox.tell import tell
 from executions.services import hints, sleeping
 from executions.services.finish import end_attempt
 from executions.states import CallStatus, Status, worst
@@ -48,7 +50,10 @@ def _sleep(page: Page, execution: Execution, due: datetime, columns: dict[str, A
 def on_decided(page: Page, approval: Approval) -> None:
     """The port approvals calls in its deciding transaction: a parked execution is queued again, a live one looks."""
     execution = Execution.objects.filter(pk=approval.execution_ref).first()
-    if execution is not None and execution.status == Status.WAITING_APPROVAL:
+    if execution is None:
+        return
+    tell(execution, SignalKind.APPROVAL_DECIDED, approval_ref=approval.pk, approval_state=approval.state)
+    if execution.status == Status.WAITING_APPROVAL:
         event = fact("execution.queued", reason="decided", approval=approval.pk)
         move(page, execution, Status.QUEUED, event, lease=None)
         hints.send_on_commit()
@@ -57,11 +62,11 @@ def on_decided(page: Page, approval: Approval) -> None:
         hints.send_on_commit()
 
 
-def requeue(lease: Lease, columns: dict[str, Any], reason: str) -> None:
-    """Gives a running execution back to the queue (drain): a later attempt goes on from its history."""
+def requeue(lease: Lease, columns: dict[str, Any], reason: str, *, hold: int | None = None) -> None:
+    """Gives a running execution back to the queue (drained, held): a later attempt goes on from its history."""
     with writing(lease.ref) as page:
         execution = held(page, lease)
-        to_queue(page, execution, reason, columns)
+        to_queue(page, execution, reason, columns | ({"hold_id": hold} if hold is not None else {}))
         end_attempt(execution, reason, columns.get("metrics", {}))
 
 

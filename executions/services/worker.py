@@ -17,6 +17,7 @@ from executions.services.heartbeat import Heartbeat
 from executions.services.reconcile import reconcile
 from executions.services.reobserve import reobserve_due
 from executions.services.runtime import Runtime, release_connections
+from executions.services.webhooks.sender import Sender
 from executions.transitions import Lease
 from forge_project.kernel import clock
 
@@ -42,6 +43,8 @@ class WorkerProcess:
         self._drained_by = 0.0
         self._heart = Heartbeat(self.runtime)
         self._heart.start()
+        self._sender = Sender()
+        self._sender.start()
         self._claims = threading.Thread(target=self._serve, name="forge-claims")
         self._housekeeping = threading.Thread(target=self._housekeep, name="forge-housekeeping")
         self._claims.start()
@@ -76,6 +79,7 @@ class WorkerProcess:
         self._housekeeping.join(self._left() + _DRAIN_POLL_SECONDS)
         if self.runtime.load() or self._claims.is_alive() or self._housekeeping.is_alive():
             return False
+        self._sender.stop()
         self.runtime.close()
         self._heart.stop()
         workers.stop(self.runtime.worker_id)

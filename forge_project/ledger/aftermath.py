@@ -30,6 +30,7 @@ def handle(page: Page, tool: Tool, attempt: int, external: str) -> None:
     """By which name the running effect is found again (recovery mode reattach); one an attempt."""
     if not 0 < len(external) <= _LONGEST_HANDLE or "\0" in external:
         raise Invalid("an external handle has 1-200 characters", path="/external_handle", rule="ledger.handle")
+    page.settle()
     if not statements.note_handle(tool.operation_id, attempt, external):
         raise OperationConflict("this attempt has not prepared it", scan="orphan_response")
     _add(page, tool, f"handle_{attempt}", {"fact": HANDLE, "attempt": attempt, "external_handle": external})
@@ -40,7 +41,7 @@ def late(page: Page, tool: Tool, attempt: int, ended: Outcome, artifacts: Sequen
 
     The only write a stale attempt may make. `artifacts` are digests of what it had stored.
     """
-    row = row_of(tool)
+    row = row_of(page, tool)
     if row.state not in _CROSSED:
         raise OperationConflict("this operation has its outcome", scan="duplicate_response", state=row.state)
     if not 0 < attempt <= row.attempt:
@@ -66,7 +67,7 @@ def resolve(page: Page, tool: Tool, found: Resolution) -> bool:
     """An operator's decision on a parked operation, once. False = this very resolution was there already."""
     if not found.actor or not found.reason:
         raise Invalid("a resolution names who and why", path="/reason", rule="ledger.resolution")
-    row = row_of(tool)
+    row = row_of(page, tool)
     new = row.state != OperationState.RESOLVED
     if new:
         move_row(tool, row, OperationState.RESOLVED, only=OperationState.RECOVERY_PARKED)

@@ -263,6 +263,7 @@ def test_a_quarantined_row_can_be_tried_again(caller, runtime, marker, monkeypat
     assert row(sent).side_effect == "applied"
 
 
+@pytest.mark.rows_by_hand
 def test_nobody_takes_over_from_a_worker_that_lives_elsewhere(caller, runtime, marker):
     sent = send(caller, capability="tests.marker", input={"text": "x"})
     runtime.let_go(claimed(runtime).ref)

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('executions', '0001_initial'),
+        ('executions', '0003_outward_signals'),
     ]
 
     operations = [
