@@ -117,11 +117,12 @@ def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution, bool]:
         owner = execution.worker_id
         if execution.status not in HOLDING or owner is None:
             raise NotOurs("it has moved on", execution=ref)
-        if owner != runtime.worker_id and not workers.lost(Worker.objects.get(pk=owner)):
-            raise NotOurs("its worker lives", execution=ref)
         # Who began the attempt: the owner may be another reconciler, dead in the middle of this.
-        began = Worker.objects.get(pk=_beginner(ref, execution.attempt))
-        proven = began.pk == runtime.worker_id or workers.proven_dead(began)
+        began = Attempt.objects.values_list("worker_id", flat=True).get(execution=ref, number=execution.attempt)
+        them = Worker.objects.in_bulk({owner, began} - {runtime.worker_id})
+        if owner in them and not workers.lost(them[owner]):
+            raise NotOurs("its worker lives", execution=ref)
+        proven = began not in them or workers.proven_dead(them[began])
         same = Execution.objects.filter(pk=ref, worker=owner, attempt=execution.attempt)
         if same.update(worker=runtime.worker_id, updated_at=clock.now()) != 1:
             raise NotOurs("the execution moved on without us", execution=ref)
@@ -129,10 +130,6 @@ def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution, bool]:
         page.add(fact("execution.taken_over", attempt=execution.attempt, worker=by, proven_dead=proven))
     execution = Execution.objects.select_related("workspace", "caller").get(pk=ref)
     return Lease(ref=ref, attempt=execution.attempt, worker_id=runtime.worker_id), execution, proven
-
-
-def _beginner(ref: str, attempt: int) -> UUID:
-    return Attempt.objects.values_list("worker_id", flat=True).get(execution=ref, number=attempt)
 
 
 def _settle(lease: Lease, execution: Execution, proven: bool) -> str:
