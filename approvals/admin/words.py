@@ -41,7 +41,7 @@ def votes(row: Approval) -> str:
     needed = getattr(row, "votes_needed", 1)
     if row.state in (State.APPROVED, State.CONSUMED) or needed == 1:
         return f"{needed if row.decided_at and row.state != State.DENIED else 0} of {needed}"
-    given: Any = row.votes  # type: ignore[attr-defined]  # with the rules that want several
+    given: Any = row.votes
     return f"{given.filter(decision='approve').count()} of {needed}"
 
 

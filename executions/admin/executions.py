@@ -42,7 +42,7 @@ class ExecutionAdmin(PartAdmin):
         ("The agent's words", {"fields": [
             shown("purpose"), shown("client_ref"), shown("idempotency_key"), shown("session_id"),
             shown("root_session_id"), shown("run_id"), shown("turn_id"), shown("tool_call_id"),
-            shown("correlation_id"), pretty("scope"),
+            shown("correlation_id"), shown("analysis_ref"), pretty("scope"),
         ]}),
         ("How it ended", {"fields": [
             shown("error_code"), shown("error_message"), pretty("error_details"), "retryable", "decision_path",
@@ -50,8 +50,9 @@ class ExecutionAdmin(PartAdmin):
             shown("cancel_reason"),
         ]}),
         ("How it runs", {"classes": ["collapse"], "fields": [
-            "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
-            shown("engine"), pretty("limits"), pretty("metrics"), pretty("progress"), moment("due_at"),
+            "round", "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
+            shown("engine"), shown("selection_reason"), pretty("limits"),
+            pretty("metrics"), pretty("progress"), moment("due_at"), shown("hold"),
             moment("expires_at"), "termination_unconfirmed", shown("quarantined"), "input_fingerprint", "code_sha256",
         ]}),
     ]  # fmt: skip

@@ -36,7 +36,7 @@ def story(ref: str) -> dict[str, Any]:
 
 def _calls(execution: Execution) -> list[dict[str, Any]]:
     names = ("pk", "n", "tool", "status", "side_effect", "error_code", "purpose", "approval_ref")
-    rows = execution.calls.order_by("n").values(*names)
+    rows = execution.calls.order_by("round", "n").values(*names)
     return [{**row, "tool": _safe(row["tool"]), "purpose": _safe(row["purpose"])} for row in rows]
 
 
