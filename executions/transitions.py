@@ -8,8 +8,9 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F
 
+from executions.bounds import CallerLoad
 from executions.errors import LeaseLost
-from executions.models import Call, CallerLoad, Execution, Worker
+from executions.models import Call, Execution, Worker
 from executions.outbox import logged, tell
 from executions.states import CALL_MOVES, MOVES, PAIRS, CallStatus, SideEffect, Status
 from forge_project.kernel import clock
@@ -53,6 +54,13 @@ def held(page: Page, lease: Lease) -> Execution:
     if row is None or row.status not in HOLDING:
         raise LeaseLost("another attempt holds this execution", execution=lease.ref)
     return row
+
+
+def check_held(lease: Lease) -> None:
+    """LeaseLost if another attempt holds the execution by now; without its lock, so only a reason to stop early."""
+    mine = Execution.objects.filter(pk=lease.ref, attempt=lease.attempt, worker=lease.worker_id, status__in=HOLDING)
+    if not mine.exists():
+        raise LeaseLost("another attempt holds this execution", execution=lease.ref)
 
 
 @cache

@@ -11,7 +11,7 @@ PASSWORD = "a long enough password"
 
 
 def roles():
-    for app, migration in [("approvals", "0002_groups"), ("executions", "0002_outward_signals")]:
+    for app, migration in [("approvals", "0002_groups"), ("executions", "0003_outward_signals")]:
         import_module(f"{app}.migrations.{migration}").create(apps, SimpleNamespace(connection=connection))
 
 

@@ -19,7 +19,7 @@ class Wait(Query):
         min_value=0,
         max_value=MAX_WAIT_SECONDS,
         default=0,
-        help_text="seconds; answered earlier once finished, or once it waits for a person",
+        help_text="seconds; answered earlier once finished, once it waits for a person, or where too many wait already",
     )
 
 

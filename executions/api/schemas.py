@@ -29,6 +29,13 @@ class Fault(Schema):
     details = serializers.DictField(**_OPTIONAL)
 
 
+class Holding(Schema):
+    """That an operator lets nothing of it be dispatched for now."""
+
+    reason = serializers.CharField()
+    since = serializers.DateTimeField()
+
+
 class LedgerReceipt(Schema):
     """The head of the execution's chain of events: quoting it later proves what the ledger held."""
 
@@ -55,6 +62,7 @@ class Execution(Schema):
     turn_id = serializers.CharField()
     tool_call_id = serializers.CharField()
     correlation_id = serializers.CharField(**_OPTIONAL)
+    analysis_ref = serializers.CharField(**_OPTIONAL)
     task_id = serializers.CharField(**_OPTIONAL)
     node_id = serializers.CharField(**_OPTIONAL)
     run_no = serializers.IntegerField(**_OPTIONAL)
@@ -65,12 +73,16 @@ class Execution(Schema):
     purpose = serializers.CharField(**_OPTIONAL)
     interruption = serializers.ChoiceField(Interruption.choices)
     timeout_ms = serializers.IntegerField()
+    limits = serializers.DictField(**_OPTIONAL)
     approval_ref = serializers.CharField(**_OPTIONAL)
     result = serializers.JSONField(**_OPTIONAL)
     no_value = serializers.BooleanField(**_OPTIONAL)
     error = Fault(**_OPTIONAL)
     evidence = serializers.ListField(child=serializers.DictField())
     artifact_refs = serializers.ListField(child=serializers.CharField())
+    round = serializers.IntegerField(
+        **_OPTIONAL, help_text="which asking of the key this is, from 1; absent: the first"
+    )
     attempt_count = serializers.IntegerField()
     input_fingerprint = serializers.CharField()
     code_sha256 = serializers.CharField(**_OPTIONAL)
@@ -83,12 +95,14 @@ class Execution(Schema):
     termination_unconfirmed = serializers.BooleanField(**_OPTIONAL)
     next = Next()
     receipt = LedgerReceipt(**_OPTIONAL)
+    held = Holding(**_OPTIONAL)
     cancel_requested = serializers.BooleanField(**_OPTIONAL)
     cancel_reason = serializers.CharField(**_OPTIONAL)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(**_OPTIONAL)
     effect_started_at = serializers.DateTimeField(**_OPTIONAL)
     finished_at = serializers.DateTimeField(**_OPTIONAL)
+    expires_at = serializers.DateTimeField(help_text="when what nobody answers ends")
     updated_at = serializers.DateTimeField()
 
 
@@ -96,6 +110,7 @@ class Call(Schema):
     """One use of a capability; input and result are redacted."""
 
     call_id = serializers.CharField()
+    round = serializers.IntegerField(**_OPTIONAL)
     n = serializers.IntegerField()
     tool = serializers.CharField()
     effect = serializers.ChoiceField([*Effect], allow_blank=True, help_text="empty for a tool that is not there")
@@ -116,6 +131,19 @@ class Call(Schema):
     started_at = serializers.DateTimeField(**_OPTIONAL)
     ended_at = serializers.DateTimeField(**_OPTIONAL)
     duration_ms = serializers.IntegerField(**_OPTIONAL)
+
+
+class Attempt(Schema):
+    """One worker's try at an execution. `metrics` are the execution's when it ended."""
+
+    number = serializers.IntegerField()
+    worker = serializers.CharField()
+    isolation = serializers.CharField(**_OPTIONAL)
+    guest_pid = serializers.IntegerField(**_OPTIONAL)
+    started_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(**_OPTIONAL)
+    ending = serializers.CharField(**_OPTIONAL)
+    metrics = serializers.DictField()
 
 
 class LedgerEvent(Schema):

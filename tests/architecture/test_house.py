@@ -16,6 +16,7 @@ LAYERS = [  # a module may import from its own layer's prefixes and from earlier
     ("approvals", 2),
     ("executions.states", 3),
     ("executions.errors", 3),
+    ("executions.bounds", 4),
     ("executions.models", 4),
     ("executions.outbox", 4),
     ("executions.transitions", 5),

@@ -48,4 +48,4 @@ def test_every_endpoint_is_in_it_with_its_refusals(described):
 
 def test_there_is_no_other_endpoint(described):
     names = {name for name in get_resolver().reverse_dict if isinstance(name, str)}
-    assert len(described["paths"]) == len(names - {"schema", "healthz", "readyz"})
+    assert len(described["paths"]) == len(names - {"schema", "docs", "healthz", "readyz"})

@@ -33,6 +33,10 @@ def start(var, **settings):
         ({"FORGE_DATABASE_URL": "mysql://x"}, "FORGE_DATABASE_URL: expected sqlite:///PATH or postgres://"),
         ({"FORGE_FAILPOINTS": "nowhere=kill"}, "FORGE_FAILPOINTS: 'nowhere=kill' is not"),
         ({"FORGE_SEALING_KEYS": "short"}, "FORGE_SEALING_KEYS"),
+        ({"FORGE_CHECKPOINT_SINK": "ftp://x/y"}, "FORGE_CHECKPOINT_SINK: expected a path, an http(s)://HOST URL"),
+        ({"FORGE_CHECKPOINT_SINK": "https://"}, "FORGE_CHECKPOINT_SINK: expected a path"),
+        ({"FORGE_CHECKPOINT_SINK": "http://h:none/"}, "FORGE_CHECKPOINT_SINK: expected a path"),
+        ({"FORGE_CHECKPOINT_SINK": "/a,/b"}, "FORGE_CHECKPOINT_SINK: expected a path"),
     ],
 )
 def test_a_bad_setting_ends_start_up_with_one_line(tmp_path, settings, line):
@@ -48,3 +52,10 @@ def test_embedded_keys_are_written_once_and_for_us_only(tmp_path):
     assert env.keys(tmp_path / "var", "embedded") == first
     assert stat.S_IMODE((tmp_path / "var" / "keys.env").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "var").stat().st_mode) == 0o700
+
+
+def test_a_sink_is_a_path_a_url_or_both(monkeypatch):
+    monkeypatch.setenv("SINK", "https://keeper.example/in, here/sink.jsonl")
+    assert env.sinks("SINK") == f"{os.getcwd()}/here/sink.jsonl,https://keeper.example/in"
+    monkeypatch.setenv("SINK", "")
+    assert env.sinks("SINK") == ""

@@ -28,16 +28,11 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("approvals", "0002_groups"),
-        ('executions', '0001_initial'),
+        ("executions", "0002_life_record"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.AddField(
-            model_name='execution',
-            name='traceparent',
-            field=models.CharField(blank=True, default='', max_length=55),
-        ),
         migrations.CreateModel(
             name='Signal',
             fields=[
