@@ -29,7 +29,7 @@ def test_no_endpoint_is_left_out():
 
 
 @pytest.fixture
-def world(api, ann, caller, workspace, settings):
+def world(api, ann, operator, caller, workspace, settings):
     """Something to write to, and who may."""
     settings.FORGE_CALLER_QUEUED = 10**6
     settings.FORGE_RATES = dict.fromkeys(settings.FORGE_RATES, 0)
@@ -37,7 +37,9 @@ def world(api, ann, caller, workspace, settings):
     ref = send(caller, key="there", source="return 1").ref
     tell(Execution.objects.get(pk=ref), SignalKind.RECOVERY_RESUME)
     found = writes(ref, asked.pk, Signal.objects.get().pk)
-    return {one.template: (one, ann if one.template.startswith("/approvals/") else api) for one in found}
+    others = {"/approvals/{ref}/decide/": ann, "/approvals/{ref}/revoke/": ann,
+              "/executions/{ref}/calls/{n}/resolve/": operator}  # fmt: skip
+    return {one.template: (one, others.get(one.template, api)) for one in found}
 
 
 def counts():
