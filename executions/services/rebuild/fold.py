@@ -59,8 +59,9 @@ def _take(rows: Rows, payload: dict[str, Any], at: str) -> None:
             _requested(rows, payload, said)
         case {"forge": {"fact": "call.outcome"} as said}:
             _ended(rows.calls[payload["refs"]["tool_call_id"]], payload["content"], said)
-        case {"forge": {"fact": "call.resolved", "became": became}}:
-            rows.calls[payload["refs"]["tool_call_id"]] |= {"status": "resolved", "side_effect": became}
+        case {"forge": {"fact": "call.resolved", "became": became} as said}:
+            told = {"status": CallStatus.RESOLVED.value, "side_effect": became}
+            _ended(rows.calls[payload["refs"]["tool_call_id"]], said, said | told)
         case {"forge": {"fact": "forge.turn", "turn": turn}}:
             rows.execution["turns"] = turn["number"]
         case {"forge": {"fact": str(name)} as said} if name.startswith("approval."):
