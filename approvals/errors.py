@@ -1,5 +1,7 @@
 """Why an approval can't be used."""
 
+from collections.abc import Callable
+
 from forge_project.kernel.errors import Conflict
 
 
@@ -19,3 +21,11 @@ class PolicyChanged(Conflict):
     """Another rule, or another version of it, asks for a review now; asking again may help."""
 
     code = "APPROVAL_INVALID"
+
+
+class Unasked(Conflict):
+    """The policy has conditions that nobody asked of this call yet: `ask` outside the transaction, then judge again."""
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        super().__init__("the policy changed while this was judged", retryable=True)
+        self.ask = ask

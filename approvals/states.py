@@ -60,3 +60,11 @@ class Risk(models.TextChoices):
     MEDIUM = "medium"
     HIGH = "high"
     CRITICAL = "critical"
+
+
+class NoticeKind(models.TextChoices):
+    """Why people are told of a question."""
+
+    ASKED = "asked"
+    HALF = "half"
+    LATE = "late"

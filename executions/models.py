@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from executions.bounds import CallerDay, CallerLoad, Hold  # noqa: F401  # tables of this app too
+from executions.outbox.models import Delivery, Signal, Webhook  # noqa: F401  # Django looks for models here
 from executions.states import (
     LIVE,
     Access,
@@ -64,6 +65,7 @@ class Worker(models.Model):
     started_at = models.DateTimeField()
     heartbeat = models.DateTimeField(db_index=True)
     stopped_at = models.DateTimeField(null=True, blank=True)
+    dead_at = models.DateTimeField(null=True, blank=True, help_text="when its death was proven, or said by an operator")
 
     def __str__(self) -> str:
         return f"{self.host}:{self.pid}"

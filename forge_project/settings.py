@@ -48,9 +48,14 @@ FORGE_API_DECISIONS = env.flag("FORGE_API_DECISIONS", False)
 FORGE_ALLOW_WEAK_ISOLATION = env.flag("FORGE_ALLOW_WEAK_ISOLATION", False)
 FORGE_CHECKPOINT_KEY = env.text("FORGE_CHECKPOINT_KEY", "")  # of the checkpoint process alone
 FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
-FORGE_CHECKPOINT_SINK = env.text("FORGE_CHECKPOINT_SINK", "")  # the path of an append-only file elsewhere
+FORGE_CHECKPOINT_SINK = env.sinks("FORGE_CHECKPOINT_SINK")  # an append-only file elsewhere, a webhook, or both
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
+FORGE_NETWORK_ALLOW = env.networks("FORGE_NETWORK_ALLOW")  # beside the public ones
+FORGE_WEBHOOK_HTTP = env.flag("FORGE_WEBHOOK_HTTP", False)
+FORGE_WEBHOOK_SECONDS = env.number("FORGE_WEBHOOK_SECONDS", 10, low=1, high=60)
+FORGE_WEBHOOK_ATTEMPTS = env.number("FORGE_WEBHOOK_ATTEMPTS", 10, low=1, high=100)
+FORGE_WEBHOOK_BACK_OFF = env.number("FORGE_WEBHOOK_BACK_OFF", 5, low=1, high=3600)
 
 # --- Django ----------------------------------------------------------------------------------------
 DEBUG = False
@@ -165,6 +170,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "ExecutionStatus": "executions.states.Status",
+        "CallStatus": "executions.states.CallStatus",
+        "SignalKind": "executions.outbox.models.SignalKind",
+    },
 }
 
 # --- Celery: hints only, never facts ----------------------------------------------------------------

@@ -5,16 +5,24 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 
+from approvals.admin import rule_test, words
 from approvals.models import PolicyRule
 from approvals.services import RetireRule, SaveRule, retire_rule, save_rule
+from approvals.services.rule_checks import doubts
 from approvals.services.rules import check_rule
 from forge_project.kernel.errors import ForgeError, Invalid
 from forge_project.kernel.read_only import ForgeAdmin, moment, shown
 
-SAYS = ("priority", "caller", "capability", "decision", "reason")
+SAYS = (
+    "priority", "caller", "caller_group", "workspace", "workspace_kind", "isolation", "capability", "effects",
+    "condition", "decision", "reason", "risk", "reviewer_may_allow", "approval_required", "votes", "approvers",
+    "ttl_seconds",
+)  # fmt: skip
 
 
 if TYPE_CHECKING:
@@ -29,6 +37,11 @@ class RuleForm(Form):
     class Meta:
         model = PolicyRule
         fields = ["name", *SAYS]
+        widgets = {"condition": forms.Textarea(attrs={"rows": 3})}
+
+    def clean_condition(self) -> str:
+        """As it is typed, without a browser's line ends."""
+        return str(self.cleaned_data["condition"]).replace("\r\n", "\n").strip()
 
     def clean(self) -> dict[str, Any]:
         """What the service would refuse, said at its field."""
@@ -77,12 +90,29 @@ class LiveFilter(admin.SimpleListFilter):
 @admin.register(PolicyRule)
 class PolicyRuleAdmin(ForgeAdmin):
     form = RuleForm
-    list_display: Any = ["name", "version", "priority", "caller", "capability", "decision", "reason",
+    list_display: Any = ["name", "version", "priority", "caller", "capability", "condition_shown", "decision", "reason",
                          moment("created_at", "since")]  # fmt: skip
     list_filter = [LiveFilter]
     ordering = ["retired_at", "priority", "name", "-version"]
     actions = ["retire"]
+    change_list_template = "admin/approvals/policyrule/change_list.html"
     _past: Any = ["version", shown("author"), moment("created_at"), moment("retired_at"), shown("retired_by")]
+
+    @admin.display(description="condition")
+    def condition_shown(self, row: PolicyRule) -> str:
+        """Its condition."""
+        return words.safe(row.condition)
+
+    def get_urls(self) -> list[URLPattern]:
+        """And where examples are tried."""
+        ours = path("test/", self.admin_site.admin_view(self.test_view), name="approvals_policyrule_test")
+        return [ours, *super().get_urls()]
+
+    def test_view(self, request: HttpRequest) -> HttpResponse:
+        """Judges examples by the rules as they are; nothing is changed."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return rule_test.render(self, request)
 
     def heading(self, row: PolicyRule) -> str:
         """Operators name the rules."""
@@ -109,6 +139,8 @@ class PolicyRuleAdmin(ForgeAdmin):
         seen = PolicyRule.objects.get(pk=obj.pk) if change else PolicyRule()
         stored = save_rule(asked(form.cleaned_data, seen, request.user))  # type: ignore[arg-type]
         obj.pk, obj.version = stored.pk, stored.version
+        for doubt in doubts(stored):
+            self.message_user(request, f"{stored}: {doubt}", messages.WARNING)
 
     @admin.action(description="Retire selected rules", permissions=["change"])
     def retire(self, request: HttpRequest, queryset: QuerySet[PolicyRule]) -> None:

@@ -1,4 +1,4 @@
-"""Writes of approvals and policy rules: one verb a file."""
+"""Writes of approvals, policy rules and tokens: one verb a file."""
 
 from approvals.services.ask import Ask, ask
 from approvals.services.consume import Consume, consume
@@ -6,8 +6,10 @@ from approvals.services.decide import Decide, decide
 from approvals.services.expire import expire_due
 from approvals.services.revoke import Revoke, revoke, revoke_in
 from approvals.services.rules import RetireRule, SaveRule, retire_rule, save_rule
+from approvals.services.tokens import issue_token, revoke_tokens
 
 __all__ = [
     "Ask", "Consume", "Decide", "RetireRule", "Revoke", "SaveRule",
-    "ask", "consume", "decide", "expire_due", "retire_rule", "revoke", "revoke_in", "save_rule",
+    "ask", "consume", "decide", "expire_due", "issue_token", "retire_rule", "revoke", "revoke_in", "revoke_tokens",
+    "save_rule",
 ]  # fmt: skip

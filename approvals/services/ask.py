@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from uuid6 import uuid7
 
 from approvals.models import Approval
-from approvals.policy import Verdict
+from approvals.policy import Verdict, snapshot
 from approvals.services.revoke import revoke_in
 from approvals.states import LIVE, Decision, Effect, Risk, State
 from forge_project.kernel import canonical, clock
@@ -76,7 +76,7 @@ def _shown(asked: Ask) -> dict[str, Any]:
         "input": asked.input,
         "scope": asked.scope,
         "precondition": asked.precondition,
-        "rule": [asked.verdict.rule, asked.verdict.version],
+        "rule": [asked.verdict.rule, asked.verdict.version, asked.verdict.snapshot()],
         "sentence": asked.sentence,
         "preview": asked.preview,
         "warnings": list(asked.warnings),
@@ -110,6 +110,9 @@ def _stored(page: Page, asked: Ask, shown: dict[str, Any], *, supersedes: str) -
         network=asked.network,
         rule=asked.verdict.rule,
         rule_version=asked.verdict.version,
+        snapshot=snapshot(asked.verdict),
+        votes_needed=asked.verdict.votes,
+        approvers=asked.verdict.approvers,
         input_fingerprint=digest(asked.input),
         scope_fingerprint=digest(asked.scope),
         precondition_fingerprint=digest(asked.precondition),
@@ -120,7 +123,7 @@ def _stored(page: Page, asked: Ask, shown: dict[str, Any], *, supersedes: str) -
         reversible=asked.reversible,
         purpose=asked.purpose,
         requested_at=now,
-        expires_at=now + timedelta(seconds=settings.FORGE_APPROVAL_PENDING_SECONDS),
+        expires_at=now + timedelta(seconds=asked.verdict.ttl_seconds or settings.FORGE_APPROVAL_PENDING_SECONDS),
         supersedes=supersedes,
     )
 
@@ -132,6 +135,7 @@ def _fact(row: Approval) -> Event:
         "precondition": row.precondition_fingerprint,
         "rule": row.rule,
         "rule_version": row.rule_version,
+        "votes": row.votes_needed,
     }
     return fact(
         "approval.requested",

@@ -34,6 +34,7 @@ class Consume:
     input: Any
     scope: Any
     precondition: Any
+    question: Question | None = None  # with its conditions answered; without it, conditions count against the call
 
 
 def consume(page: Page, asked: Consume) -> Approval:
@@ -48,7 +49,7 @@ def consume(page: Page, asked: Consume) -> Approval:
     _check_bound(page, row, asked)
     if not settings.FORGE_FINGERPRINTS.match(row.precondition_fingerprint, asked.precondition):
         raise PreconditionChanged("the world changed since this was asked", approval=row.pk)
-    _check_policy(row)
+    _check_policy(row, asked.question)
     now = clock.now()
     if not move(page, row, State.CONSUMED, where={"expires_at__gt": now}, said=_said(row), consumed_at=now):
         raise ApprovalInvalid("the approval moved on without us", approval=row.pk)
@@ -78,21 +79,23 @@ def _check_bound(page: Page, row: Approval, asked: Consume) -> None:
         raise ApprovalInvalid("this approval is for something else", approval=row.pk)
 
 
-def _check_policy(row: Approval) -> None:
+def _check_policy(row: Approval, question: Question | None) -> None:
     """What policy says now may be milder than what the person was asked under, never stricter or another review."""
-    verdict = judge(
-        Question(
-            caller=row.caller.username,
-            workspace=row.workspace,
-            capability=row.capability,
-            effect=row.effect,
-            network=row.network,
-        )
-    )
+    verdict = judge(question or _question(row))
     if verdict.decision == Decision.DENY:
         raise Denied(verdict.reason or "refused by policy", code="POLICY_DENIED", rule=verdict.rule)
     if verdict.decision == Decision.REVIEW and (verdict.rule, verdict.version) != (row.rule, row.rule_version):
         raise PolicyChanged("the policy changed since this was asked", approval=row.pk, rule=verdict.rule)
+
+
+def _question(row: Approval) -> Question:
+    return Question(
+        caller=row.caller.username,
+        workspace=row.workspace,
+        capability=row.capability,
+        effect=row.effect,
+        network=row.network,
+    )
 
 
 def _said(row: Approval) -> dict[str, Any]:

@@ -1,27 +1,24 @@
 """Change the policy: a rule is never edited, its next version takes over."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import Max
 
-from approvals.models import ID, PolicyRule
-from approvals.policy import DEFAULT
-from approvals.services import words
-from approvals.states import Decision
-from forge_project.kernel import clock
-from forge_project.kernel.errors import Conflict, Invalid, Missing
+from approvals.models import PolicyRule
+from approvals.services.rule_checks import check_says
+from forge_project.kernel import actors, clock
+from forge_project.kernel.errors import Conflict, Missing
+from forge_project.ledger.governance import governing, record
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_GLOB = re.compile(r"[A-Za-z0-9.*?!\[\]_-]+")
+_NOT_SAID = {"name", "author", "seen"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveRule:
-    """What a rule shall say from now on. `caller` blank = any; `seen` = the live version it was edited from."""
+    """What a rule shall say from now on. Blank = any; `seen` = the live version it was edited from."""
 
     name: str
     capability: str
@@ -29,8 +26,25 @@ class SaveRule:
     author: User
     priority: int = 100
     caller: str = ""
+    caller_group: str = ""
+    workspace: str = ""
+    workspace_kind: str = ""
+    isolation: str = ""
+    effects: str = ""
+    condition: str = ""
     reason: str = ""
+    risk: str = ""
+    reviewer_may_allow: bool = False
+    approval_required: bool = False
+    votes: int = 1
+    approvers: str = ""
+    ttl_seconds: int | None = None
     seen: int | None = None
+
+    def says(self) -> dict[str, Any]:
+        """The columns it decides by."""
+        names = (name for name in self.__dataclass_fields__ if name not in _NOT_SAID)
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +58,9 @@ class RetireRule:
 def save_rule(asked: SaveRule) -> PolicyRule:
     """The live version that says so: the present one if it does already, else a new one. Raises Invalid, Conflict."""
     check_rule(asked)
-    says = {name: getattr(asked, name) for name in ("priority", "caller", "capability", "decision", "reason")}
+    says = asked.says()
     try:
-        with transaction.atomic():
+        with governing():
             live = PolicyRule.objects.filter(name=asked.name, retired_at=None).first()
             if asked.seen is not None and asked.seen != (live.version if live else 0):
                 raise Conflict("this rule has another version now", rule=asked.name, version=live and live.version)
@@ -59,37 +73,35 @@ def save_rule(asked: SaveRule) -> PolicyRule:
 
 def retire_rule(asked: RetireRule) -> PolicyRule:
     """The version that held until now. Raises Missing."""
-    with transaction.atomic():
+    with governing():
         live = PolicyRule.objects.filter(name=asked.name, retired_at=None).first()
         if live is None:
             raise Missing("no such live rule", rule=asked.name)
         _retire(live, asked.author)
+        record("rule.retired", actor=actors.of(asked.author), name=live.name, version=live.version)
     live.refresh_from_db()
     return live
+
+
+def check_rule(asked: SaveRule) -> None:
+    """Raises Invalid where a rule could not say this."""
+    check_says(asked.name, asked.says())
 
 
 def _next(asked: SaveRule, live: PolicyRule | None, says: dict[str, Any]) -> PolicyRule:
     last = PolicyRule.objects.filter(name=asked.name).aggregate(last=Max("version"))["last"] or 0
     if live is not None:
         _retire(live, asked.author)
-    return PolicyRule.objects.create(
+    made = PolicyRule.objects.create(
         name=asked.name, version=last + 1, author=asked.author, created_at=clock.now(), **says
     )
+    said = {name: value for name, value in says.items() if value not in ("", None)}
+    said |= {"was": live.version} if live else {}
+    told = "rule.changed" if live else "rule.added"
+    record(told, actor=actors.of(asked.author), name=made.name, version=made.version, **said)
+    return made
 
 
 def _retire(live: PolicyRule, by: User) -> None:
     if PolicyRule.objects.filter(pk=live.pk, retired_at=None).update(retired_at=clock.now(), retired_by=by) != 1:
         raise Conflict("this rule was changed at the same time", rule=live.name)
-
-
-def check_rule(asked: SaveRule) -> None:
-    """Raises Invalid where a rule could not say this."""
-    if not _NAME.fullmatch(asked.name) or asked.name == DEFAULT:
-        raise Invalid(f"a name is 1-100 of A-Z a-z 0-9 . _ - and not {DEFAULT!r}", path="/name")
-    if not _GLOB.fullmatch(asked.capability) or len(asked.capability) > ID:
-        raise Invalid("a capability is a name or a glob such as git.*", path="/capability")
-    if asked.decision not in Decision.values:
-        raise Invalid("a decision is ALLOW, DENY or REVIEW", path="/decision")
-    if asked.caller and not User.objects.filter(username=asked.caller).exists():
-        raise Invalid("no such caller", path="/caller")  # a typo would leave a DENY without effect
-    words.reason(asked.reason, most=500)

@@ -36,6 +36,12 @@ class Filters(PageQuery):
     created_before = serializers.DateTimeField(required=False, help_text="before")
 
 
+class Signals(PageQuery):
+    """How many."""
+
+    limit = serializers.IntegerField(default=50, help_text="brought into 1..100")
+
+
 class Range(Query):
     """Which bytes of which stream; a character is never cut, so a piece may be a few bytes off."""
 

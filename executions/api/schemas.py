@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from executions.capabilities.base import Effect, Recovery, Risk
+from executions.outbox.models import SignalKind
 from executions.states import CallStatus, Interruption, Kind, SideEffect, Status
 
 Schema = serializers.Serializer[Any]
@@ -184,3 +185,47 @@ class Capability(Schema):
     decision = serializers.ChoiceField(["ALLOW", "REVIEW"])
     input_schema = serializers.DictField()
     result_schema = serializers.DictField()
+
+
+class Signal(Schema):
+    """Something an observer is told; the optional fields are those of the execution, absent when empty."""
+
+    signal_ref = serializers.CharField()
+    kind = serializers.ChoiceField(SignalKind.choices)
+    execution_ref = serializers.CharField()
+    attempt = serializers.IntegerField()
+    task_id = serializers.CharField(**_OPTIONAL)
+    node_id = serializers.CharField(**_OPTIONAL)
+    run_no = serializers.IntegerField(**_OPTIONAL)
+    role_ref = serializers.CharField(**_OPTIONAL)
+    worker_ref = serializers.CharField(**_OPTIONAL)
+    status = serializers.ChoiceField(Status.choices)
+    side_effect = serializers.ChoiceField(SideEffect.choices)
+    error_code = serializers.CharField(**_OPTIONAL)
+    approval_ref = serializers.CharField(**_OPTIONAL)
+    approval_state = serializers.CharField(**_OPTIONAL)
+    created_at = serializers.DateTimeField()
+
+
+class Acknowledged(Schema):
+    """Whether this was the first time."""
+
+    acknowledged = serializers.BooleanField()
+
+
+class Webhook(Schema):
+    """Where signals are sent. `url` for its owner only."""
+
+    webhook_ref = serializers.CharField()
+    owner = serializers.CharField()
+    origin = serializers.CharField()
+    url = serializers.CharField(**_OPTIONAL)
+    kinds = serializers.ListField(child=serializers.ChoiceField(SignalKind.choices))
+    everything = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
+
+
+class NewWebhook(Webhook):
+    """With the secret that signs, this once."""
+
+    secret = serializers.CharField()

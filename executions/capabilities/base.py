@@ -1,7 +1,7 @@
 """The class every capability is, and the one check of its input."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -32,10 +32,12 @@ from executions.capabilities.workspace import names
 from forge_project.kernel.errors import ForgeError, Invalid
 
 __all__ = [
-    "Applied", "ArtifactContent", "ArtifactStore", "Capability", "Description", "Effect", "EffectBoundary",
+    "NO_TARGET", "Applied", "ArtifactContent", "ArtifactStore", "Capability", "Description", "Effect", "EffectBoundary",
     "NewArtifact", "NotApplied", "Outcome", "Precondition", "Recovery", "Request", "Risk", "Settled", "Unknown",
     "Workspace", "closed_object", "fault_of_schema", "validate_input",
 ]  # fmt: skip
+
+NO_TARGET: dict[str, Any] = {"host": "", "method": "", "path": "", "paths": [], "argv": [], "branch": ""}
 
 
 class Capability(ABC):
@@ -74,6 +76,17 @@ class Capability(ABC):
         """Which files of the workspace the effect writes, as far as the input and what was seen tell."""
         path = value.get("path") if self.effect == Effect.WRITE and isinstance(value, dict) else None
         return [path] if isinstance(path, str) else []
+
+    def aim(self, given: Mapping[str, Any], artifacts: ArtifactStore) -> dict[str, Any]:
+        """What rules see as `target`, in one spelling: `./a` is `a`. A key that is left out fails a condition on it.
+
+        Raises ForgeError where the input names nothing. Called outside any transaction, on input not yet validated.
+        """
+        path = given.get("path")
+        if not isinstance(path, str):
+            return dict(NO_TARGET)
+        plain = names.plain(path)
+        return NO_TARGET | {"path": plain, "paths": [plain]}
 
     def reconcile(self, request: Request, seen: Precondition) -> Settled:
         """Whether the effect that began at `seen` is in the world; safe to repeat."""

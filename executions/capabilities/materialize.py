@@ -1,9 +1,12 @@
 """artifact.patch-proposal.materialize: a diff becomes an immutable proposal, tied to the base it fits."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from executions.capabilities import proposals, visible
 from executions.capabilities.base import (
+    NO_TARGET,
+    ArtifactStore,
     Capability,
     Description,
     Effect,
@@ -17,7 +20,9 @@ from executions.capabilities.base import (
     closed_object,
 )
 from executions.capabilities.diffs.model import MAX_DIFF
+from executions.capabilities.diffs.parse import parse
 from executions.capabilities.files import SHA256
+from executions.capabilities.workspace import names
 from executions.capabilities.workspace.tree import Tree
 from forge_project.kernel.canonical import sha256
 from forge_project.kernel.errors import Invalid
@@ -43,6 +48,9 @@ class PatchProposalMaterialize(Capability):
         base_hash=SHA256, base_ref=REF,
     )  # fmt: skip
 
+    def aim(self, given: Mapping[str, Any], artifacts: ArtifactStore) -> dict[str, Any]:
+        return aim_at([names.plain(path) for path in parse(given["diff"].encode()).paths])
+
     def observe(self, request: Request) -> Precondition:
         diff, plan = _planned(request)
         return {"patch_hash": sha256(diff), "base_hash": plan.base_hash, "base_ref": plan.base_ref, "paths": plan.paths}
@@ -64,6 +72,14 @@ class PatchProposalMaterialize(Capability):
             preview={"kind": "text", "text": text},
             warnings=(f"Hidden characters, shown as code points: {', '.join(points)}",) if points else (),
         )
+
+
+def aim_at(paths: list[str]) -> dict[str, Any]:
+    """The target of a change to `paths`; with several there is no one `path`, and a condition on it fails."""
+    target = NO_TARGET | {"paths": paths}
+    if len(paths) == 1:
+        return target | {"path": paths[0]}
+    return {name: value for name, value in target.items() if name != "path"}
 
 
 def _planned(request: Request) -> tuple[bytes, proposals.Plan]:

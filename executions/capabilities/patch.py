@@ -1,11 +1,13 @@
 """patch.apply: every file of a proposal, or none, through any crash."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from executions.capabilities import preview, proposals, visible
 from executions.capabilities.base import (
     Applied,
     ArtifactContent,
+    ArtifactStore,
     Capability,
     Description,
     Effect,
@@ -21,7 +23,7 @@ from executions.capabilities.base import (
     closed_object,
 )
 from executions.capabilities.files import SHA256
-from executions.capabilities.materialize import KIND
+from executions.capabilities.materialize import KIND, aim_at
 from executions.capabilities.settle import Found, finish
 from executions.capabilities.workspace import names
 from executions.capabilities.workspace.stage import Change, Stages
@@ -44,6 +46,9 @@ class PatchApply(Capability):
         artifact_ref={"type": "string"},
         files={"type": "array", "items": closed_object(path={"type": "string"}, before=_HASH, after=_HASH)},
     )
+
+    def aim(self, given: Mapping[str, Any], artifacts: ArtifactStore) -> dict[str, Any]:
+        return aim_at([names.plain(path) for path in artifacts.get(given["artifact_ref"]).metadata["paths"]])
 
     def observe(self, request: Request) -> Precondition:
         artifact = proposal(request)

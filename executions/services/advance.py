@@ -8,7 +8,7 @@ from executions.errors import CancelRequested, DeadlinePassed, Held, LeaseLost
 from executions.models import Execution
 from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Complete, Fatal
-from executions.services import first_start, single, waiting
+from executions.services import first_start, intact, single, waiting
 from executions.services.attempt import Attempt
 from executions.services.close import Leftovers, close, end_of
 from executions.services.ending import Ending, Parked, Stopped
@@ -21,6 +21,7 @@ from executions.states import Kind, Status
 from executions.transitions import Lease
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, Invalid, NotReady, TooLarge, Unidentified
+from forge_project.ledger.errors import LedgerCorrupt
 
 log = logging.getLogger("forge.executions")
 
@@ -30,12 +31,24 @@ def advance(lease: Lease, runtime: Runtime) -> None:
     try:
         execution = Execution.objects.select_related("workspace", "caller").get(pk=lease.ref)
         attempt = Attempt(lease=lease, runtime=runtime, execution=execution)
-        if execution.kind == Kind.CAPABILITY:
+        if lease.attempt > 1 and (corrupt := _corrupt(execution)) is not None:
+            log.error("not resumed: %s: %s", lease.ref, corrupt.details)
+            close(attempt, End(status=Status.FAILED, fault=corrupt), Leftovers())
+        elif execution.kind == Kind.CAPABILITY:
             single.drive(attempt)
         else:
             drive(attempt)
     except LeaseLost:
         log.info("lease lost: %s#%d", lease.ref, lease.attempt)
+
+
+def _corrupt(execution: Execution) -> Fault | None:
+    """Why this execution can't go on from what is stored of it; nothing of it is dispatched then."""
+    try:
+        intact.check(execution)
+    except LedgerCorrupt as error:
+        return Fault(code=error.code, message=error.message, details=error.facts)
+    return None
 
 
 def drive(attempt: Attempt) -> None:
@@ -51,14 +64,17 @@ def drive(attempt: Attempt) -> None:
     if fixed:
         first_start.note_guest(attempt, guest)
     script = Script(attempt, guest, None if fixed else first)
-    confirmed = False
     try:
         ended = _run(attempt, script)
         attempt.ended.set()
-    finally:
         confirmed = guest.kill()
+    except BaseException:
+        attempt.ended.set()
+        guest.kill()
+        script.abandon()  # the row is given up only when nothing of it is under way: somebody will look at the world
+        raise
     if isinstance(ended, Parked):
-        return None
+        return None if confirmed else note_unconfirmed(attempt.lease)
     _settle_calls(attempt, script, ended)
     columns = columns_of(attempt, guest) | {"termination_unconfirmed": not confirmed}
     columns |= {} if fixed else first_start.surroundings(attempt)  # it may have ended before its first turn
@@ -118,7 +134,7 @@ def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any
         end = end_of(ended)
     elif script.unknown:
         end = End(status=Status.UNKNOWN)
-    elif attempt.cancelled():
+    elif attempt.cancelled(look=True):  # it may be what just stopped a call
         if not attempt.stopping:
             stop(attempt, "cancelled")
         end = end_of(Fatal("CANCELLED", "cancelled"))
@@ -133,6 +149,11 @@ def _end(attempt: Attempt, script: Script, ended: Ending, columns: dict[str, Any
     else:
         raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
     return close(attempt, replace(end, columns=columns), left)
+
+
+def note_unconfirmed(lease: Lease) -> None:
+    """A guest that did not die in time, of an execution that is parked already."""
+    Execution.objects.filter(pk=lease.ref, attempt=lease.attempt).update(termination_unconfirmed=True)
 
 
 def columns_of(attempt: Attempt, guest: Guest) -> dict[str, Any]:

@@ -1,41 +1,71 @@
 """What policy says of a call, and how a person is asked."""
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
+from approvals.conditions import Subject
+from approvals.errors import Unasked
 from approvals.models import Approval
-from approvals.policy import Question, Verdict, judge
+from approvals.policy import Question, Verdict, foresee
 from approvals.services.ask import Ask, ask
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
+from executions.outbox.models import SignalKind
+from executions.outbox.tell import tell
 from executions.services import journal, previews, sealed
-from executions.services.requests import scopes
+from executions.services.requests import artifacts_of, scopes
 from executions.states import CallStatus
 from executions.transitions import move_call
 from forge_project.kernel.errors import Conflict
 from forge_project.ledger.writing import Page
 
+SHARED = "shared"  # a directory that all executions of its callers work in
+MAX_TRIES = 3
+T = TypeVar("T")
 MAX_ASKED = 4  # once, and three times more when what was approved had changed
 
 
-def question(execution: Execution, capability: Capability) -> Question:
+def question(execution: Execution, capability: Capability, subject: Subject | None = None) -> Question:
     """The call as policy is asked about it."""
+    place = execution.workspace
     return Question(
         caller=caller_name(execution),
-        workspace=execution.workspace.name if execution.workspace else "",
+        workspace=place.name if place else "",
         capability=capability.name,
         effect=capability.effect.value,
         network=capability.network,
+        risk=capability.risk.value,
+        kind=place.kind if place else "",
+        isolation=str(getattr(place, "isolation", SHARED)) if place else "",
+        subject=subject,
     )
+
+
+def subject_of(execution: Execution, capability: Capability, given: Callable[[], Any]) -> Subject:
+    """What conditions may look at of one call."""
+    return Subject(given, lambda: capability.aim(given(), artifacts_of(execution)))
+
+
+def of_call(execution: Execution, capability: Capability, call: Call) -> Question:
+    """A journaled call as policy is asked about it, its conditions answerable outside a transaction."""
+    return question(execution, capability, subject_of(execution, capability, lambda: sealed.unseal(call.sealed_input)))
+
+
+def settled(act: Callable[[], T], questions: Iterable[Question]) -> T:
+    """Runs a transaction that judges. Conditions that it meets unasked are asked when it is rolled back, then again."""
+    for one in questions:
+        foresee(one)
+    for _ in range(MAX_TRIES):
+        try:
+            return act()
+        except Unasked as unasked:
+            unasked.ask()
+    return act()
 
 
 def caller_name(execution: Execution) -> str:
     """The user name rules look at."""
     return execution.caller_ref.removeprefix("user:")
-
-
-def verdict(execution: Execution, capability: Capability) -> Verdict:
-    """What policy says now."""
-    return judge(question(execution, capability))
 
 
 def bound_input(call: Call) -> Any:
@@ -75,7 +105,7 @@ def ask_person(
             capability=capability.name,
             effect=capability.effect.value,
             network=capability.network,
-            risk=capability.risk.value,
+            risk=verdict.risk or capability.risk.value,
             target=told.target,
             sentence=told.sentence,
             preview=preview,
@@ -91,4 +121,5 @@ def ask_person(
     paths = journal.shown_paths(execution.ref, capability, sealed.unseal(call.sealed_input), seen)
     again = {"approval_ref": approval.ref, "times_asked": call.times_asked + 1}
     move_call(page, call, CallStatus.AWAITING_APPROVAL, paths=paths, **again)
+    tell(execution, SignalKind.APPROVAL_REQUESTED, approval_ref=approval.ref, approval_state=approval.state)
     return approval

@@ -33,7 +33,8 @@ _PAGE = 500
 
 def audit(ref: str) -> dict[str, Any]:
     """{execution, attempts, calls (each with its approvals), events, verify}, as JSON. Raises Missing."""
-    row = Execution.objects.select_related("workspace", "on_behalf_of").filter(pk=ref).first()
+    rows = Execution.objects.select_related("workspace", "on_behalf_of").filter(pk=ref)
+    row = None if "\0" in ref else rows.first()  # no column holds it, and PostgreSQL can't be asked for it
     if row is None:
         raise Missing(f"no such execution: {ref}")
     asked = Approval.objects.filter(execution_ref=ref).select_related("decided_by", "revoked_by")

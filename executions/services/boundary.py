@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any
 
-from approvals.policy import Verdict
+from approvals.policy import Verdict, judge
 from approvals.services.consume import Consume, consume
 from executions.capabilities.base import Capability, Precondition
 from executions.models import Call, Execution
@@ -24,8 +24,9 @@ class MustAsk(Conflict):
 class Boundary:
     """What an executor crosses by `begin`, once, right before its first effect."""
 
-    def __init__(self, call: Call, capability: Capability, guard: Guard) -> None:
+    def __init__(self, call: Call, execution: Execution, capability: Capability, guard: Guard) -> None:
         self._call, self._capability, self._guard = call, capability, guard
+        self._question = asking.of_call(execution, capability, call)
         self._quiet = call.effect in journal.QUIET
         self.begun: Precondition | None = None
 
@@ -39,6 +40,12 @@ class Boundary:
         if self.begun is not None:
             raise Conflict("the boundary is crossed once", operation=self.operation_id)
         failpoints.reach("t1.before")
+        call = asking.settled(lambda: self._cross(precondition), [self._question])
+        self._call.__dict__.update(call.__dict__)
+        self.begun = precondition
+        failpoints.reach("t1.after")
+
+    def _cross(self, precondition: Precondition) -> Call:
         call = copy(self._call)  # every write is conditional on what it says; it counts only once committed
         with writing(self._guard.lease.ref) as page:
             execution = self._guard.pass_dispatch(page, writes=not self._quiet, tools=[self._call.tool])
@@ -48,9 +55,7 @@ class Boundary:
             journal.prepare(page, call, self._guard.lease.attempt, precondition, paths=paths)
             if not self._quiet:
                 _mark_started(execution)
-        self._call.__dict__.update(call.__dict__)
-        self.begun = precondition
-        failpoints.reach("t1.after")
+        return call
 
     def _permit(self, page: Page, call: Call, execution: Execution, precondition: Precondition) -> None:
         """Spends the approval of a call that awaited one; a call without one must still be allowed by policy."""
@@ -65,11 +70,12 @@ class Boundary:
                     input=asking.bound_input(call),
                     scope=asking.bound_scope(execution),
                     precondition=precondition,
+                    question=self._question,
                 ),
             )
             Execution.objects.filter(pk=execution.pk).update(decision_path="human")
             return
-        verdict = asking.verdict(execution, self._capability)
+        verdict = judge(self._question)
         if verdict.decision == "DENY":
             raise denied(verdict)
         if verdict.decision != "ALLOW":

@@ -1,11 +1,14 @@
 """Runs one call in a pool thread: asks, crosses the boundary, applies once, writes the outcome at once."""
 
-from contextlib import nullcontext
+import time
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from django.db import InterfaceError, OperationalError
+
 from approvals.errors import PolicyChanged, PreconditionChanged
-from approvals.policy import Verdict
+from approvals.policy import Verdict, asked_outside, judge
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost
@@ -14,7 +17,7 @@ from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
 from executions.services import asking, journal, late, sealed, settle, volume
 from executions.services.boundary import Boundary, MustAsk, denied
-from executions.services.faults import fault_of
+from executions.services.faults import fault_of, log
 from executions.services.guard import Guard
 from executions.services.journal import Ended
 from executions.services.locks import workspace_lock
@@ -22,10 +25,12 @@ from executions.services.requests import request_of, scopes
 from executions.services.runtime import release_connections
 from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect
-from executions.transitions import held
+from executions.transitions import check_held, held
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Denied, ForgeError, Unidentified
 from forge_project.ledger.writing import writing
+
+_AGAIN_AFTER = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,8 @@ def run(job: Job) -> Report:
         if job.call.effect in journal.QUIET:
             return _run_reviewed(job, execution, request)
         place = execution.workspace
-        with workspace_lock(place.name, job.guard.deadline) if place else nullcontext():
+        guard = job.guard
+        with workspace_lock(place.name, guard.deadline, guard.given_up) if place else nullcontext():
             return _run_effect(job, execution, request)
     except Held as held:
         return Report(n=job.call.n, state="stopped", hold=held.facts["hold"])
@@ -84,8 +90,10 @@ def _run_quiet(job: Job, execution: Execution) -> Report:
     if job.call.effect not in journal.QUIET:
         raise AssertionError(f"{job.call.call_id} was dispatched by nobody here")
     request = request_of(job.call, execution)
+    failpoints.reach("effect.before")
     try:
         outcome = job.capability.execute(request, _NoBoundary(job.call.operation_id))
+        failpoints.reach("effect.after")
     except Exception as error:
         ended = Ended(fault=fault_of(error, job.call.call_id))
     else:
@@ -108,7 +116,7 @@ class _NoBoundary:
 def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
     """A read or internal call that policy wants looked at: approved, it crosses the boundary like any other."""
     try:
-        Boundary(job.call, job.capability, job.guard).begin(job.capability.observe(request))
+        Boundary(job.call, execution, job.capability, job.guard).begin(job.capability.observe(request))
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
@@ -120,7 +128,7 @@ def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
 
 
 def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
-    boundary = Boundary(job.call, job.capability, job.guard)
+    boundary = Boundary(job.call, execution, job.capability, job.guard)
     try:
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
@@ -142,7 +150,7 @@ def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
 
 def _admit(job: Job, execution: Execution, request: Request) -> Report | None:
     """Policy, then the person's question where one is due; None = go on to the effect."""
-    verdict = job.verdict or asking.verdict(execution, job.capability)
+    verdict = job.verdict or asked_outside(asking.of_call(execution, job.capability, job.call))
     if verdict.decision == "DENY":
         return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
     return None if verdict.decision == "ALLOW" else _ask(job, execution, request)
@@ -153,13 +161,18 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
     try:
         seen = job.capability.observe(request)
         told = job.capability.describe(request, seen)
-        with writing(job.guard.lease.ref) as page:
-            job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET, tools=[job.call.tool])
-            verdict = asking.verdict(execution, job.capability)
-            if verdict.decision == "DENY":
-                raise denied(verdict)
-            job.call.refresh_from_db()
-            asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+        question = asking.of_call(execution, job.capability, job.call)
+
+        def write() -> None:
+            with writing(job.guard.lease.ref) as page:
+                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET, tools=[job.call.tool])
+                verdict = judge(question)
+                if verdict.decision == "DENY":
+                    raise denied(verdict)
+                job.call.refresh_from_db()
+                asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+
+        asking.settled(write, [question])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         raise
     except Exception as error:
@@ -182,13 +195,28 @@ def _commit(job: Job, execution: Execution, outcome: Outcome) -> Report:
     stored = [store(artifact.content) for artifact in outcome.artifacts]
     failpoints.reach("t2.before")
     try:
-        ended = _write_outcome(job, execution, outcome, stored, SideEffect.NOT_STARTED if quiet else applied)
+        ended = _kept(job, execution, outcome, stored, SideEffect.NOT_STARTED if quiet else applied)
     except LeaseLost:
         if not quiet:
             late.keep(job.call, job.guard.lease, _checked(outcome, job.limits, applied), stored)
         raise
     failpoints.reach("t2.after")
     return Report(n=job.call.n, state="ended", told=ended.told())
+
+
+def _kept(job: Job, execution: Execution, outcome: Outcome, stored: list[str], effect: SideEffect) -> Ended:
+    """As `_write_outcome`, through an outage of the database: what is known must not become unknown by it."""
+    for seconds in _AGAIN_AFTER:
+        try:
+            return _write_outcome(job, execution, outcome, stored, effect)
+        except (OperationalError, InterfaceError) as error:
+            log.warning("outcome not written yet: %s: %s", job.call.call_id, type(error).__name__)
+            trouble = error
+        release_connections()
+        time.sleep(seconds)
+        with suppress(OperationalError, InterfaceError):
+            job.call.refresh_from_db()  # the commit may have come through though its answer did not
+    raise trouble
 
 
 def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: list[str], effect: SideEffect) -> Ended:
@@ -214,8 +242,9 @@ def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: lis
             for at, (artifact, digest) in enumerate(zip(outcome.artifacts, stored, strict=True))
         ]
         ended = _checked(outcome, job.limits, effect, tuple(refs))
-        journal.finish(page, job.call, ended)
-        volume.add(execution, volume.size(ended.told()))
+        if job.call.status == CallStatus.PREPARED:
+            journal.finish(page, job.call, ended)
+            volume.add(execution, volume.size(ended.told()))
     return ended
 
 
@@ -234,12 +263,21 @@ def _checked(outcome: Outcome, limits: Limits, effect: SideEffect, refs: tuple[s
 
 
 def _look(job: Job, execution: Execution, failure: Fault) -> Report:
-    """The executor failed after its effect began: settled at once by looking, never by doing it again."""
-    seen = settle.observe(job.call, execution, job.capability)
-    with writing(job.guard.lease.ref) as page:
-        held(page, job.guard.lease)
-        job.call.refresh_from_db()
-        kept = settle.write(page, job.call, job.guard.lease.attempt, seen, failure, retry=False)
+    """The executor failed after its effect began: settled at once by looking, never by doing it again.
+
+    Under a lost lease nobody looks: that is its new holder's business, and looking may finish what was begun.
+    """
+    lease = job.guard.lease
+    try:
+        check_held(lease)
+        seen = settle.observe(job.call, execution, job.capability)
+        with writing(lease.ref) as page:
+            held(page, lease)
+            job.call.refresh_from_db()
+            kept = settle.write(page, job.call, lease.attempt, seen, failure, retry=False)
+    except LeaseLost:
+        late.keep(job.call, lease, Ended(fault=failure, side_effect=SideEffect.UNKNOWN), ())
+        raise
     settle.discard(job.call, execution)
     if kept == "unknown":
         return Report(n=job.call.n, state="unknown")

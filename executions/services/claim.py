@@ -4,7 +4,7 @@ import logging
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import F, OuterRef, Q, Subquery, Window
+from django.db.models import F, Min, OuterRef, Q, Subquery, Window
 from django.db.models.functions import RowNumber
 
 from executions.bounds import CallerLoad
@@ -33,6 +33,8 @@ def claim_next(runtime: Runtime) -> Lease | None:
     if restoring.behind():
         log.error("the database is older than its checkpoints' sink: `manage.py restored` before anything runs")
         return None
+    if not runtime.fresh():
+        return None  # others may take it for dead: nothing it began could be finished
     for ref, caller_id in _candidates(runtime):
         if not runtime.take(ref, caller_id):
             continue
@@ -61,6 +63,14 @@ def _candidates(runtime: Runtime) -> list[tuple[str, int]]:
     turns = rows.annotate(place=place, served=Subquery(served))
     turns = turns.order_by("place", F("served").asc(nulls_first=True), "created_at", "ref")
     return list(turns.values_list("ref", "caller")[:_CANDIDATES])
+
+
+def seconds_to_due() -> float:
+    """Until the next execution that was put off is due; the sweep's own pace at the most."""
+    put_off = Execution.objects.filter(status=Status.QUEUED, due_at__gt=clock.now(), quarantined="")
+    first = put_off.aggregate(first=Min("due_at"))["first"]
+    pace = float(settings.FORGE_SWEEP_SECONDS)
+    return pace if first is None else max(0.0, min(pace, (first - clock.now()).total_seconds()))
 
 
 def served_here() -> list[int]:

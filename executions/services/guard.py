@@ -29,6 +29,10 @@ class Guard:
     deadline: float
     ended: threading.Event = field(default_factory=threading.Event)  # the guest has ended: nothing more begins
 
+    def given_up(self) -> bool:
+        """Whether what has not begun is not begun any more: the guest has ended, or this worker goes."""
+        return self.ended.is_set() or self.runtime.draining.is_set()
+
     def pass_dispatch(self, page: Page, *, writes: bool, tools: Sequence[str]) -> Execution:
         """The execution, if `tools` may be dispatched for it now; raises what forbids it."""
         execution = held(page, self.lease)

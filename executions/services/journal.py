@@ -84,6 +84,7 @@ def tool(call: Call) -> Tool:
         args=sealed.parse(call.shown_input),
         args_digest=call.input_digest,
         recovery_mode=call.recovery_mode,
+        effect=call.effect,
     )
 
 
@@ -119,17 +120,27 @@ def refuse(page: Page, call: Call, fault: Fault, *, rejected: bool = True) -> No
     if call.approval_ref:
         revoke_in(page, call.approval_ref, f"the call ended: {fault.code}")  # nothing may be approved that is over
     ended = Ended(fault=fault, side_effect=SideEffect.NOT_STARTED if quiet else SideEffect.NOT_APPLIED)
-    operations.reject(page, tool(call), outcome(call, ended))
     # An approved call that is refused before its dispatch was awaiting: it is rejected, whatever the reason.
     failed = not rejected and call.status == CallStatus.REQUESTED
-    write_end(page, call, ended, CallStatus.FAILED if failed else CallStatus.REJECTED)
+    status = CallStatus.FAILED if failed else CallStatus.REJECTED
+    operations.reject(page, tool(call), outcome(call, ended, status))
+    write_end(page, call, ended, status)
 
 
-def outcome(call: Call, ended: Ended) -> Outcome:
+def outcome(call: Call, ended: Ended, status: CallStatus | None = None) -> Outcome:
     """The outcome as the ledger keeps it: redacted, with the digest of the clear one."""
     told = ended.told()
-    shown = sealed.shown(call.execution_id, told.get("value", told.get("error")))
-    return Outcome(result=shown, result_digest=sealed.digest(told), is_error=ended.fault is not None)
+    return Outcome(
+        result=sealed.shown(call.execution_id, told.get("value", told.get("error"))),
+        result_digest=sealed.digest(told),
+        is_error=ended.fault is not None,
+        status=(status or _status(ended)).value,
+        side_effect=ended.side_effect.value,
+    )
+
+
+def _status(ended: Ended) -> CallStatus:
+    return CallStatus.SUCCEEDED if ended.fault is None else CallStatus.FAILED
 
 
 def write_end(page: Page, call: Call, ended: Ended, status: CallStatus | None = None) -> None:
@@ -138,7 +149,7 @@ def write_end(page: Page, call: Call, ended: Ended, status: CallStatus | None = 
     move_call(
         page,
         call,
-        status or (CallStatus.SUCCEEDED if ended.fault is None else CallStatus.FAILED),
+        status or _status(ended),
         side_effect=ended.side_effect,
         sealed_result=sealed.seal(told),
         shown_result=sealed.shown_text(call.execution_id, told.get("value", told.get("error"))),

@@ -49,7 +49,11 @@ def request_of(call: Call, execution: Execution) -> Request:
         caller_ref=execution.caller_ref,
         workspace=Workspace(name=place.name, root=Path(place.path)) if place else None,
         scopes=scopes(execution),
-        artifacts=CallerArtifacts(
-            owner=execution.caller_ref, workspace=place.name if place else "", scopes=scopes(execution)
-        ),
+        artifacts=artifacts_of(execution),
     )
+
+
+def artifacts_of(execution: Execution) -> CallerArtifacts:
+    """The artifacts this execution's calls may name."""
+    place = execution.workspace.name if execution.workspace else ""
+    return CallerArtifacts(owner=execution.caller_ref, workspace=place, scopes=scopes(execution))

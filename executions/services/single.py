@@ -10,13 +10,13 @@ from approvals.states import State
 from executions.errors import CancelRequested, DeadlinePassed, Held, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.shapes import Asked
-from executions.services import calls, catalog, turns, waiting
+from executions.services import asking, calls, catalog, sleeping, turns, waiting
 from executions.services.attempt import Attempt
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers, close
 from executions.services.finish import End
 from executions.services.journal import Ended
-from executions.services.rejections import reject_decided
+from executions.services.rejections import reject_decided, unavailable
 from executions.services.sealed import unseal
 from executions.services.shapes import Fault
 from executions.services.stop import GRACE_SECONDS, stop
@@ -67,10 +67,17 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
     request = unseal(attempt.execution.sealed_request)
     asked = Asked(1, attempt.execution.capability, request["input"], attempt.execution.purpose or None)
     failpoints.reach("t1.before")
-    with writing(attempt.lease.ref) as page:
-        execution = attempt.guard.pass_dispatch(page, writes=False, tools=[asked.tool])
-        opened = turns.open_one(page, attempt.guard, execution, asked)
-        Execution.objects.filter(pk=execution.pk).update(crashes=0)
+    questions = turns.pose(attempt.execution, [asked])
+
+    def write() -> turns.Opened:
+        with writing(attempt.lease.ref) as page:
+            execution = attempt.guard.pass_dispatch(page, writes=False, tools=[asked.tool])
+            verdict = turns.judge_all(questions).get(asked.n)
+            opened = turns.open_one(page, attempt.guard, execution, asked, verdict)
+            Execution.objects.filter(pk=execution.pk).update(crashes=0)
+        return opened
+
+    opened = asking.settled(write, questions.values())
     if opened.call.status == CallStatus.PREPARED:
         failpoints.reach("t1.after")
     ended = None if opened.told is None else Report(n=1, state="ended", told=opened.told)
@@ -79,6 +86,8 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
 
 def _step(attempt: Attempt, call: Call) -> Report:
     call.refresh_from_db()
+    if sleeping.sleeps(call) and sleeping.due_at(call) > clock.now():
+        return Report(n=1, state="waiting")
     if call.status == CallStatus.AWAITING_APPROVAL:
         approval = Approval.objects.get(pk=call.approval_ref)
         if approval.state == State.PENDING:
@@ -90,8 +99,8 @@ def _step(attempt: Attempt, call: Call) -> Report:
                 attempt.note_cancelled()
                 return Report(n=1, state="stopped")
     capability = catalog.find(call.tool)
-    if capability is None:
-        raise LookupError(f"capability {call.tool} is gone")
+    if capability is None:  # it was there when the call was asked for
+        return Report(n=1, state="ended", told=unavailable(attempt.lease, call))
     job = Job(
         call=call,
         execution=attempt.execution,
@@ -118,10 +127,13 @@ def _watched(attempt: Attempt, job: Job) -> Report:
 
 
 def _linger(attempt: Attempt, call: Call) -> bool:
-    """Waits a moment for the decision; True if it came."""
+    """Waits a moment for the decision, or the end of a sleep; True if it came."""
     until = clock.monotonic() + settings.FORGE_LINGER_MS / 1000
     while clock.monotonic() < until:
-        if attempt.cancelled() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
+        if sleeping.sleeps(call):
+            if attempt.cancelled() or sleeping.due_at(call) <= clock.now():
+                return True
+        elif attempt.cancelled() or not Approval.objects.filter(pk=call.approval_ref, state=State.PENDING).exists():
             return True
         if attempt.runtime.draining.wait(LINGER_POLL_SECONDS):
             return False  # this worker goes: parked, it waits without one
@@ -140,13 +152,15 @@ def _close(attempt: Attempt, call: Call, report: Report) -> None:
             return close(attempt, End(status=Status.SUCCEEDED, value=told["value"], columns=columns), left)
         end = End(status=Status.FAILED, fault=Fault(**told["error"]), columns=columns)
         return close(attempt, end, left)
-    if attempt.cancelled():
+    if attempt.cancelled(look=True):  # it may be what just stopped the call
         stop(attempt, "cancelled")
         return close(attempt, End(status=Status.CANCELLED, fault=CANCELLED, columns=columns), left)
     if report.hold is not None:
         return waiting.requeue(attempt.lease, columns, "held", hold=report.hold)
     if clock.monotonic() >= attempt.deadline:
         return close(attempt, End(status=Status.TIMED_OUT, fault=TIMED_OUT, columns=columns), left)
+    if attempt.runtime.draining.is_set():
+        return waiting.requeue(attempt.lease, columns, "drained")
     raise LeaseLost("this attempt was stopped from elsewhere", execution=attempt.lease.ref)
 
 

@@ -1,15 +1,16 @@
 """Transaction A: one turn of a guest becomes history, with everything it asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from approvals.policy import Verdict
+from approvals.policy import DEFAULT, Question, Verdict, rules_of
 from executions.capabilities.base import Capability, validate_input
 from executions.models import Call, Execution
-from executions.sandbox.replay import RecordedTurn
+from executions.sandbox.replay import SLEEP, RecordedTurn
 from executions.sandbox.shapes import Asked, Turn
-from executions.services import asking, catalog, journal, streams, volume
+from executions.services import asking, catalog, journal, sleeping, streams, volume
 from executions.services.boundary import denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
@@ -33,20 +34,56 @@ class Opened:
 
 
 def commit(
-    guard: Guard, turn: Turn, recorded: RecordedTurn, outcomes: Sequence[tuple[Call, Ended]], **start: Any
+    guard: Guard,
+    execution: Execution,
+    turn: Turn,
+    recorded: RecordedTurn,
+    outcomes: Sequence[tuple[Call, Ended]],
+    **start: Any,
 ) -> list[Opened]:
     """Outcomes not yet durable, `forge.turn`, this turn's calls with their verdicts, T1 of every read allowed.
 
-    `start` are columns first known now (engine, sealed_start …).
+    `execution` as it was at the claim; `start` are columns first known now (engine, sealed_start …).
     """
     failpoints.reach("t1.before")
+    questions = pose(execution, asked_in(turn))
+    opened = asking.settled(lambda: _write(guard, turn, recorded, outcomes, questions, start), questions.values())
+    failpoints.reach("t1.after")
+    return opened
+
+
+def pose(execution: Execution, calls: Iterable[Asked]) -> dict[int, Question]:
+    """The calls as policy is asked about them, by n; without those that name no capability."""
+    posed = {}
+    for asked in calls:
+        if (capability := catalog.find(asked.tool)) is not None:
+            subject = asking.subject_of(execution, capability, partial(getattr, asked, "input"))
+            posed[asked.n] = asking.question(execution, capability, subject)
+    return posed
+
+
+def judge_all(questions: Mapping[int, Question]) -> dict[int, Verdict]:
+    """What the rules say, read once; before anything is written: it may have to be done again (Unasked)."""
+    rules = rules_of(next(iter(questions.values())).caller) if questions else None
+    return {n: rules.judge(question) for n, question in questions.items()} if rules else {}
+
+
+def _write(
+    guard: Guard,
+    turn: Turn,
+    recorded: RecordedTurn,
+    outcomes: Sequence[tuple[Call, Ended]],
+    questions: Mapping[int, Question],
+    start: dict[str, Any],
+) -> list[Opened]:
     with writing(guard.lease.ref) as page:
         execution = guard.pass_dispatch(page, writes=False, tools=[asked.tool for asked in turn.calls])
         kept = volume.within(execution, _size(turn, outcomes))  # before anything is moved that a refusal takes back
+        verdicts = judge_all(questions)
         for call, ended in outcomes:
             journal.finish(page, call, ended)
         page.add(fact("forge.turn", turn=recorded.to_json(), attempt=guard.lease.attempt))
-        opened = [open_one(page, guard, execution, asked) for asked in turn.calls]
+        opened = [open_one(page, guard, execution, asked, verdicts.get(asked.n)) for asked in asked_in(turn)]
         streams.append(execution, [turn])
         said = {"progress": told} if (told := streams.progress([turn], execution.ref)) else {}
         Execution.objects.filter(pk=execution.pk).update(
@@ -57,13 +94,18 @@ def commit(
             **said,
             **start,
         )
-    failpoints.reach("t1.after")
     return opened
 
 
 def _size(turn: Turn, outcomes: Sequence[tuple[Call, Ended]]) -> int:
     told = sum(volume.size(ended.told()) for _, ended in outcomes)
     return told + sum(volume.size(asked.input) for asked in turn.calls) + streams.size(turn)
+
+
+def asked_in(turn: Turn) -> list[Asked]:
+    """Its calls by their number; a sleep is one of them."""
+    sleeps = [Asked(sleep.n, SLEEP, {"ms": sleep.ms}, None) for sleep in turn.sleep]
+    return sorted([*turn.calls, *sleeps], key=lambda asked: asked.n)
 
 
 def write_outcomes(guard: Guard, outcomes: Sequence[tuple[Call, Ended]]) -> None:
@@ -76,18 +118,17 @@ def write_outcomes(guard: Guard, outcomes: Sequence[tuple[Call, Ended]]) -> None
             volume.add(execution, sum(volume.size(ended.told()) for _, ended in outcomes))
 
 
-def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked) -> Opened:
-    """Journals one call, judges it, and prepares it if it is a read (or internal) that policy allows."""
+def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked, verdict: Verdict | None) -> Opened:
+    """Journals one call with its verdict, and prepares it if it is a read (or internal) that policy allows."""
     capability = catalog.find(asked.tool)
     wanted = journal.Asked(n=asked.n, tool=asked.tool, input=asked.input, purpose=asked.purpose or "")
     call = journal.open_call(page, execution, wanted, capability)
-    if capability is None:
+    if capability is None or verdict is None:
         return _ended(page, call, Fault(code="TOOL_NOT_FOUND", message="no such capability"), rejected=False)
     try:
         validate_input(capability, asked.input)
     except Invalid as error:
         return _ended(page, call, fault_of(error, call.call_id), rejected=False)
-    verdict = asking.verdict(execution, capability)
     page.add(
         fact(
             "policy.decided",
@@ -95,11 +136,14 @@ def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked) -> Op
             decision=verdict.decision,
             rule=verdict.rule,
             rule_version=verdict.version,
+            snapshot=verdict.snapshot() if verdict.rule != DEFAULT else {},
         )
     )
     if verdict.decision == "DENY":
         return _ended(page, call, fault_of(denied(verdict), call.call_id), rejected=True)
-    if verdict.decision == "ALLOW" and capability.effect in journal.QUIET:
+    if sleeping.sleeps(call):
+        sleeping.stay(execution, call)
+    elif verdict.decision == "ALLOW" and capability.effect in journal.QUIET:
         journal.prepare(page, call, guard.lease.attempt)
     return Opened(call=call, capability=capability, verdict=verdict)
 

@@ -42,6 +42,8 @@ class Page:
         self.head_seq, self.head_hash = head
         self._events: list[Event] = []
         self._doubtful: list[str] = []
+        self._opened: set[str] = set()
+        self._operations: list[tuple[Any, ...]] = []
 
     @property
     def invocation_id(self) -> str:
@@ -65,6 +67,26 @@ class Page:
         if event.event_id is not None and not new:
             self._doubtful.append(event.event_id)
 
+    def opens(self, operation_id: str) -> None:
+        """A row of this transaction proves that no such operation was there."""
+        self._opened.add(operation_id)
+
+    def insert_operation(self, values: tuple[Any, ...]) -> bool:
+        """The operation's row; with the events, if this page opened it: one round trip less. False if it is there."""
+        if values[0] not in self._opened:
+            self.settle()
+            return statements.insert_operation(values)
+        self._opened.discard(values[0])
+        self._operations.append(values)
+        return True
+
+    def settle(self) -> None:
+        """Before anything looks at an operation's row: those that wait for the page's end go in now."""
+        waiting, self._operations = self._operations, []
+        for values in waiting:
+            if not statements.insert_operation(values):
+                raise Conflict("there is an operation of this id already", operation=values[0])
+
     def write(self) -> list[Written]:
         """Appends what was added: ids looked up, hashed in order, one INSERT, one UPDATE of the head."""
         known = statements.known_events(self.identity.owner, self._doubtful) if self._doubtful else {}
@@ -87,6 +109,9 @@ class Page:
         self._events, self._doubtful = [], []
         if rows:
             self._insert(rows, sealed_by)
+        else:
+            self.settle()
+        self._opened, self._operations = set(), []
         return told
 
     def _row(self, event: Event, event_id: str, at: str) -> tuple[Any, ...]:
@@ -114,7 +139,7 @@ class Page:
     def _insert(self, rows: list[tuple[Any, ...]], sealed_at: str) -> None:
         failpoints.reach("ledger.before_insert")
         head = (self.head_seq, self.head_hash)
-        if not statements.append(self.invocation_id, rows, head, sealed_at):
+        if not statements.append(self.invocation_id, rows, head, sealed_at, self._operations):
             raise Conflict("the invocation moved on without us", invocation=self.invocation_id)
         self.sealed = bool(sealed_at)
         failpoints.reach("ledger.after_head")

@@ -18,6 +18,7 @@ LAYERS = [  # a module may import from its own layer's prefixes and from earlier
     ("executions.errors", 3),
     ("executions.bounds", 4),
     ("executions.models", 4),
+    ("executions.outbox", 4),
     ("executions.transitions", 5),
     ("executions.selectors", 5),
     ("executions.capabilities", 6),

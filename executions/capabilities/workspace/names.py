@@ -1,5 +1,6 @@
 """Relative paths as agents may write them: one spelling each, and names nobody may touch."""
 
+import posixpath
 import unicodedata
 
 from forge_project.kernel.errors import Denied, Invalid
@@ -46,6 +47,12 @@ def split(path: str) -> Parts:
 def directory(path: str) -> Parts:
     """As `split`, with `.` for the workspace itself."""
     return () if path == "." else split(path)
+
+
+def plain(path: str) -> str:
+    """A path in its one spelling, however it was written; raises Invalid where it leaves the workspace."""
+    found = posixpath.normpath(path.replace("\\", "/")) if path else "."
+    return "/".join(directory(found)) or "."
 
 
 def protected(name: str) -> bool:

@@ -16,9 +16,12 @@ from executions.selectors import holds
 from executions.services.doctor.findings import Finding, fail, ok, warn
 from executions.services.serving.migrations import reach, schema
 from forge_project.kernel import clock
+from forge_project.ledger import checkpoints as signed
+from forge_project.ledger import restoring, sinks, watch
 from forge_project.ledger.models import Event
 
 _SKEW = timedelta(seconds=2)
+_UNSIGNED = timedelta(minutes=15)  # three times as long as `serve` takes
 
 
 def database() -> Iterable[Finding]:
@@ -64,6 +67,25 @@ def time() -> Iterable[Finding]:
         yield fail("clock", f"behind the newest fact of the ledger ({newest})", "synchronise this host (NTP)")
     else:
         yield ok("clock", "agrees with the database's")
+
+
+def checkpoints() -> Iterable[Finding]:
+    """They are made, and they reach their sink."""
+    if restoring.behind():
+        yield fail("checkpoints", "the database is older than its sink: no effect begins", "python manage.py restored")
+        return
+    if fault := watch.sink_fault():
+        yield warn("checkpoints", fault, "mend it, or FORGE_CHECKPOINT_SINK; what is missing is sent by itself")
+    late = watch.unsigned()
+    if late.since is not None and clock.now() - late.since > _UNSIGNED:
+        said = f"{late.chains} chains grew and nothing signs them, the oldest event since {clock.text(late.since)}"
+        yield warn("checkpoints", said, "python manage.py serve, or ledger_checkpoint --every 300 where the key is")
+    elif not fault:
+        where = (
+            "a file and a webhook" if sinks.file() and sinks.webhook() else "a file" if sinks.file() else "a webhook"
+        )
+        there = f"sent to {where}" if sinks.file() or sinks.webhook() else "kept here alone, no FORGE_CHECKPOINT_SINK"
+        yield ok("checkpoints", f"{signed.newest()} signed, {there}")
 
 
 def workers() -> Iterable[Finding]:

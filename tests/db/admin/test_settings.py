@@ -10,7 +10,8 @@ pytestmark = pytest.mark.django_db
 
 RULES, AGENTS = "/admin/approvals/policyrule/", "/admin/approvals/agent/"
 TOKENS, PLACES = "/admin/knox/authtoken/", "/admin/executions/workspace/"
-RULE = {"name": "git", "priority": "5", "caller": "", "capability": "git.*", "decision": "DENY", "reason": "not yet"}
+RULE = {"name": "git", "priority": "5", "caller": "", "capability": "git.*", "decision": "DENY", "reason": "not yet",
+        "votes": "1"}  # fmt: skip
 
 
 def told(answer, status=200):
@@ -137,3 +138,38 @@ def test_a_bad_path_is_refused(who, path):
     shown = told(who.post(f"{PLACES}add/", sent, follow=True))
     assert "error" in shown
     assert not Workspace.objects.exists()
+
+
+def test_a_condition_that_does_not_parse_is_told_at_its_field(who):
+    sent = RULE | {"condition": "input.argv.all(a, input.argv.all(b, a == b))"}
+    shown = told(who.post(f"{RULES}add/", sent))
+    assert "can&#x27;t stand in another" in shown
+    assert not PolicyRule.objects.exists()
+
+
+def test_a_rule_that_never_matches_is_saved_with_a_warning(who):
+    shown = told(who.post(f"{RULES}add/", RULE, follow=True))
+    assert "no capability here is called git.*: this rule never matches" in shown
+    assert PolicyRule.objects.get().name == "git"
+
+
+EXAMPLES = (
+    '[{"capability": "file.write", "input": {"path": "a", "content": ""}, "expect": "REVIEW"},'
+    ' {"capability": "file.read", "input": {"path": "a"}, "expect": "DENY"}]'
+)
+
+
+def test_examples_are_tried_and_change_nothing(who, logged_in, aude, ann):
+    shown = told(who.post(f"{RULES}test/", {"examples": EXAMPLES}))
+    assert "REVIEW by default v1: anybody, file.write" in shown
+    assert "Not as expected:" in shown
+    assert "ALLOW by default v1: anybody, file.read (expected DENY)" in shown
+    assert logged_in(aude).get(f"{RULES}test/").status_code == 200
+    assert logged_in(ann).get(f"{RULES}test/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "examples", ["", "{}", "[1]", '[{"capability": "no"}]', '[{"capability": "file.read", "input": {}}]', "[" * 900]
+)
+def test_examples_that_are_none_are_refused(who, examples):
+    told(who.post(f"{RULES}test/", {"examples": examples}), 400)

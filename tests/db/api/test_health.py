@@ -90,7 +90,8 @@ def test_the_database_is_named(client, monkeypatch):
 
         raise OperationalError("connection to 10.0.0.1 failed")
 
-    monkeypatch.setattr(connection, "cursor", gone)
-    parts = failing(client)
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "cursor", gone)
+        parts = failing(client)
     assert parts["database"] == "OperationalError"
     assert set(parts) == {"database", "migrations"}

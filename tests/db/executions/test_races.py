@@ -21,17 +21,18 @@ from executions.services.reconcile import reconcile
 from executions.services.runtime import Runtime
 from executions.services.submission import parse
 from executions.services.submit import submit
-from executions.services.turns import open_one
+from executions.services.turns import judge_all, open_one, pose
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict, ForgeError
 from forge_project.ledger import selectors
 from forge_project.ledger.verify import verify
 from forge_project.ledger.writing import writing
+from tests import environment
 from tests.db.executions import answer, run_all, send
 from tests.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ROUNDS = 100 if connection.vendor == "postgresql" else 10
+ROUNDS = environment.ROUNDS or (100 if connection.vendor == "postgresql" else 10)
 
 
 @pytest.fixture(autouse=True)
@@ -73,12 +74,12 @@ def lines(marker):
 
 
 def test_32_threads_with_one_key(caller):
-    for n in range(max(ROUNDS // 10, 3)):
+    for n in range(ROUNDS):
         body = parse(caller, f"k{n}", {"source": f"return {n}"})
         ends = at_once(*[lambda body=body: submit(body) for _ in range(32)])
         assert len({end.execution.ref for end in ends}) == 1
         assert [end.created for end in ends].count(True) == 1
-    assert CallerLoad.objects.get().queued == Execution.objects.count() == max(ROUNDS // 10, 3)
+    assert CallerLoad.objects.get().queued == Execution.objects.count() == ROUNDS
     assert verify().findings == []
 
 
@@ -89,6 +90,7 @@ def test_the_queue_cap_holds(caller, settings):
     assert CallerLoad.objects.get().queued == 5
 
 
+@pytest.mark.rows_by_hand
 def test_two_workers_never_claim_one_execution(caller):
     both = [Runtime(), Runtime()]
     for runtime in both:
@@ -125,10 +127,9 @@ def test_a_take_over_against_a_stale_t1(caller, marker, dead_worker, runtime):
         lease = claim_next(dead_worker)
         guard = Guard(lease=lease, runtime=dead_worker, deadline=clock.monotonic() + 60)
         with writing(sent.ref) as page:
-            opened = open_one(
-                page, guard, Execution.objects.get(pk=sent.ref), Asked(1, "tests.marker", {"text": "x"}, None)
-            )
-        boundary = Boundary(opened.call, find("tests.marker"), guard)
+            asked, execution = Asked(1, "tests.marker", {"text": "x"}, None), Execution.objects.get(pk=sent.ref)
+            opened = open_one(page, guard, execution, asked, judge_all(pose(execution, [asked]))[1])
+        boundary = Boundary(opened.call, execution, find("tests.marker"), guard)
         stale, _ = at_once(lambda b=boundary: b.begin({"line": "x"}), lambda: reconcile(runtime))
         kinds = [event.kind for event in selectors.events(sent.ref)]
         done = Execution.objects.get(pk=sent.ref)

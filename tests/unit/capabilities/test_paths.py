@@ -231,3 +231,17 @@ def test_head_is_read_without_running_git_or_leaving_the_workspace(bench, tmp_pa
     os.unlink(bench.root / ".git" / "HEAD")
     os.symlink("../../evil", bench.root / ".git" / "HEAD")
     assert commit() is None
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [("./secrets/x", "secrets/x"), ("a//b/./c", "a/b/c"), ("a/../secrets/x", "secrets/x"), (".", "."), ("a\\b", "a/b")],
+)
+def test_rules_see_one_spelling(given, plain):
+    assert names.plain(given) == plain
+
+
+@pytest.mark.parametrize("given", ["../x", "a/../../x", "/etc/passwd", "C:\\x", "a\0b"])
+def test_rules_see_no_path_outside(given):
+    with pytest.raises(Invalid):
+        names.plain(given)
