@@ -126,7 +126,7 @@ def _moved(rows: Rows, fact: str, said: Columns) -> None:
         case "queued":
             started = {"side_effect": rows.effect} if row["status"] != "validating" else {}
             row |= {"status": "queued", "worker": "", "error_code": "", "error_message": "", "retryable": False}
-            row |= started
+            row |= started | (_round(said) if said.get("reason") == "asked_again" else {})
         case "claimed":
             row |= {"status": "running", "attempt": said["attempt"], "worker": said["worker"]}
         case "taken_over":
@@ -143,6 +143,12 @@ def _moved(rows: Rows, fact: str, said: Columns) -> None:
         case "finished":
             row |= {"status": said["outcome"], "worker": "", "side_effect": said["side_effect"]}
             row |= _error(said.get("error")) | {"unawaited": said.get("unawaited", [])}
+
+
+def _round(said: Columns) -> Columns:
+    """A key that asks again begins anew, with what its asking says."""
+    begun = {"timeout_ms": said["timeout_ms"], "interruption": said["interruption"], "turns": 0}
+    return begun | {"side_effect": SideEffect.NOT_STARTED.value, "unawaited": []}
 
 
 def _error(error: Columns | None) -> Columns:
