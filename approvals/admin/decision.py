@@ -1,14 +1,13 @@
 """Takes the answer sent from a decision page: parse, one service, and what came of it."""
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from approvals import selectors
+from approvals import proof, selectors
 from approvals.admin.page import render_page
 from approvals.models import Approval
 from approvals.services import Decide, decide
@@ -19,9 +18,9 @@ from forge_project.kernel.read_only import ForgeAdmin
 
 _DONE = {
     State.APPROVED: "You approved this for one use. Forge carries it out now, unless what it rests on has changed.",
+    State.PENDING: "You approved this. It needs more people: it still waits.",
     State.DENIED: "You denied this. The agent is told your reason.",
 }
-NEVER = datetime.min.replace(tzinfo=UTC)
 _VERSION = re.compile(r"[0-9]{1,9}")
 _FINGERPRINT = re.compile(r"[\x21-\x7e]{1,120}")
 
@@ -47,8 +46,7 @@ def _asked(request: HttpRequest, row: Approval) -> Decide:
         decision=decision,  # type: ignore[arg-type]  # decide() refuses any other word
         version=int(version),
         fingerprint=fingerprint,
-        authenticated_at=user.last_login or NEVER,
-        method="session",
+        **proof.of(request, user),
         reason=sent.get("reason", "").replace("\r\n", "\n"),
     )
 

@@ -4,10 +4,12 @@ from approvals.services.ask import Ask, ask
 from approvals.services.consume import Consume, consume
 from approvals.services.decide import Decide, decide
 from approvals.services.expire import expire_due
+from approvals.services.grants import MakeGrant, RevokeGrant, VoteGrant, make_grant, revoke_grant, vote_grant
 from approvals.services.revoke import Revoke, revoke, revoke_in
 from approvals.services.rules import RetireRule, SaveRule, retire_rule, save_rule
 
 __all__ = [
-    "Ask", "Consume", "Decide", "RetireRule", "Revoke", "SaveRule",
-    "ask", "consume", "decide", "expire_due", "retire_rule", "revoke", "revoke_in", "save_rule",
+    "Ask", "Consume", "Decide", "MakeGrant", "RetireRule", "Revoke", "RevokeGrant", "SaveRule", "VoteGrant",
+    "ask", "consume", "decide", "expire_due", "make_grant", "retire_rule", "revoke", "revoke_grant", "revoke_in",
+    "save_rule", "vote_grant",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """What policy says of a call, and how a person is asked."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from approvals.conditions import Subject
@@ -8,6 +8,7 @@ from approvals.errors import Unasked
 from approvals.models import Approval
 from approvals.policy import Question, Verdict, foresee
 from approvals.services.ask import Ask, ask
+from approvals.services.grant_use import answer_in
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
 from executions.services import previews, sealed
@@ -86,8 +87,12 @@ def ask_person(
     verdict: Verdict,
     seen: Precondition,
     told: Description,
+    grants: Sequence[str] = (),
 ) -> Approval:
-    """Writes the pending approval and moves the call to it; Conflict PRECONDITION_FAILED when asked too often."""
+    """Writes the approval, which one of `grants` may answer at once, and moves the call to it.
+
+    Raises Conflict PRECONDITION_FAILED when asked too often.
+    """
     if call.times_asked >= MAX_ASKED:
         raise Conflict("what was approved changed each time before it was done", code="PRECONDITION_FAILED")
     preview, hidden = previews.shown_preview(execution.ref, told.preview)
@@ -116,5 +121,6 @@ def ask_person(
             verdict=verdict,
         ),
     )
+    answer_in(page, approval, grants)
     move_call(page, call, CallStatus.AWAITING_APPROVAL, approval_ref=approval.ref, times_asked=call.times_asked + 1)
     return approval

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict, asked_outside, judge
+from approvals.services.grant_use import covering
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost
@@ -151,6 +152,7 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
         seen = job.capability.observe(request)
         told = job.capability.describe(request, seen)
         question = asking.of_call(execution, job.capability, job.call)
+        grants = covering(question, execution.ref, asked_outside(question))
 
         def write() -> None:
             with writing(job.guard.lease.ref) as page:
@@ -159,7 +161,9 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
                 if verdict.decision == "DENY":
                     raise denied(verdict)
                 job.call.refresh_from_db()
-                asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+                asking.ask_person(
+                    page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told, grants=grants
+                )
 
         asking.settled(write, [question])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
