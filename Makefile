@@ -71,4 +71,4 @@ chaos: setup-dev
 	$(BIN)/python -m tests.chaos.kill9 --executions 200 --steps 5 --json --bar $(CHAOS_BAR)
 
 clean:
-	rm -rf $(VENV) .venv-quickjs var screenshots .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-quickjs .venv-node var screenshots .pytest_cache .mypy_cache .ruff_cache

@@ -22,7 +22,7 @@ def left(site, tmp_path):
     who = eventually(lambda: re.search(r"user (\S+)   password (\S+)", log.read_text()), 10)
     yield found[1], who[1], who[2]
     process.send_signal(signal.SIGINT)
-    assert process.wait(40) == 0, log.read_text()
+    assert process.wait(120) == 0, log.read_text()
 
 
 def test_a_person_approves_what_the_demo_left(left, chromium):

@@ -95,17 +95,3 @@ def test_a_compiler_takes_what_is_right_and_refuses_what_is_wrong(tmp_path):
     assert {int(line.split("(")[1].split(",")[0]) for line in said.splitlines() if line.startswith("wrong")} == {
         *range(1, len(WRONG) + 1)
     }
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="no node on PATH")
-def test_nodes_own_parser_takes_the_declarations(tmp_path):
-    (tmp_path / "types.ts").write_text(whole())
-    code = """
-    const strip = require('node:module').stripTypeScriptTypes;
-    if (strip === undefined) process.exit(5);
-    strip(require('node:fs').readFileSync('types.ts', 'utf8'), {mode: 'strip'});
-    """
-    done = subprocess.run(["node", "--no-warnings", "-e", code], cwd=tmp_path, capture_output=True, text=True)
-    if done.returncode == 5:
-        pytest.skip("this node can't read TypeScript")
-    assert done.returncode == 0, done.stderr

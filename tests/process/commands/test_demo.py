@@ -69,7 +69,7 @@ def test_it_leaves_the_decision_to_a_person(demo):
     assert answers(f"{found[1]}/admin/login/?next={found[2]}")
     below = descendants(process.pid)
     process.send_signal(signal.SIGINT)
-    assert process.wait(40) == 0, log.read_text()
+    assert process.wait(120) == 0, log.read_text()
     assert living(below) == []
 
 
@@ -77,4 +77,4 @@ def test_nothing_survives_its_kill_9(demo):
     process, log = demo()
     below = eventually(lambda: "the agent sent" in log.read_text() and descendants(process.pid), 60)
     os.kill(process.pid, signal.SIGKILL)
-    eventually(lambda: living(below) == [], 40)
+    eventually(lambda: living(below) == [], 90)

@@ -53,7 +53,7 @@ def serve(site):
     running.up()
     yield running
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(40) == 0
+    assert running.process.wait(120) == 0
 
 
 def test_the_tour_runs_as_printed(site, serve, tmp_path):

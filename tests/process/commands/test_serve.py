@@ -106,7 +106,7 @@ def test_a_newer_database_is_left_alone(site):
 
 def test_it_answers_while_the_web_starts(serve):
     """The supervisor listens before anything runs: the first request waits instead of being refused."""
-    assert answers(f"{serve().url}/healthz", 40)
+    assert answers(f"{serve().url}/healthz", 90)
 
 
 def test_a_database_that_is_down_is_one_line(site):
