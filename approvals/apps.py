@@ -11,7 +11,7 @@ class ApprovalsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tells the ledger what approvals bear witness to. No database work here."""
-        from approvals import selectors
+        from approvals import checks, selectors  # noqa: F401  # checks registers itself
         from forge_project.ledger import ports
 
         ports.witnesses["approval"] = selectors.lost_invocations

@@ -48,6 +48,13 @@ FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
 FORGE_CHECKPOINT_SINK = env.text("FORGE_CHECKPOINT_SINK", "")  # the path of an append-only file elsewhere
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
+FORGE_REVIEWERS = env.names("FORGE_REVIEWERS")
+FORGE_REVIEW_FALLBACK = env.text("FORGE_REVIEW_FALLBACK", "human", among=("human", "refuse"))
+FORGE_REVIEWER_URL = env.text("FORGE_REVIEWER_URL", "")
+FORGE_REVIEWER_KEY = env.text("FORGE_REVIEWER_KEY", "")
+FORGE_REVIEWER_FAST_MODEL = env.text("FORGE_REVIEWER_FAST_MODEL", "")
+FORGE_REVIEWER_REASON_MODEL = env.text("FORGE_REVIEWER_REASON_MODEL", "")
+FORGE_REVIEWER_SECONDS = env.number("FORGE_REVIEWER_SECONDS", 10, low=1, high=300)
 
 # --- Django ----------------------------------------------------------------------------------------
 DEBUG = False
@@ -162,6 +169,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {"ApprovalRisk": "approvals.states.Risk"},
 }
 
 # --- Celery: hints only, never facts ----------------------------------------------------------------

@@ -13,13 +13,14 @@ from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Lease
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
-from executions.services import asking, journal, late, sealed, settle
+from executions.services import asking, journal, late, reviewing, sealed, settle
 from executions.services.boundary import Boundary, MustAsk, denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
 from executions.services.journal import Ended
 from executions.services.locks import workspace_lock
 from executions.services.requests import request_of, scopes
+from executions.services.reviewing import Passed
 from executions.services.runtime import release_connections
 from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect
@@ -64,13 +65,17 @@ def run(job: Job) -> Report:
         if job.call.status == CallStatus.PREPARED:
             return _run_quiet(job, execution)
         request = request_of(job.call, execution)
-        if job.call.status == CallStatus.REQUESTED and (report := _admit(job, execution, request)) is not None:
-            return report  # a person is asked without holding the workspace
+        passed: Passed | None = None
+        if job.call.status == CallStatus.REQUESTED:
+            admitted = _admit(job, execution, request)
+            if isinstance(admitted, Report):
+                return admitted  # reviewers and people are asked without holding the workspace
+            passed = admitted
         if job.call.effect in journal.QUIET:
-            return _run_reviewed(job, execution, request)
+            return _run_reviewed(job, execution, request, passed)
         place = execution.workspace
         with workspace_lock(place.name, job.guard.deadline) if place else nullcontext():
-            return _run_effect(job, execution, request)
+            return _run_effect(job, execution, request, passed)
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         return Report(n=job.call.n, state="stopped")
     finally:
@@ -103,10 +108,11 @@ class _NoBoundary:
         raise AssertionError("a capability declared read or internal has no effect to begin")
 
 
-def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
+def _run_reviewed(job: Job, execution: Execution, request: Request, passed: Passed | None) -> Report:
     """A read or internal call that policy wants looked at: approved, it crosses the boundary like any other."""
     try:
-        Boundary(job.call, execution, job.capability, job.guard).begin(job.capability.observe(request))
+        boundary = Boundary(job.call, execution, job.capability, job.guard, passed)
+        boundary.begin(job.capability.observe(request))
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
@@ -117,8 +123,8 @@ def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
     return _run_quiet(job, execution)
 
 
-def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
-    boundary = Boundary(job.call, execution, job.capability, job.guard)
+def _run_effect(job: Job, execution: Execution, request: Request, passed: Passed | None) -> Report:
+    boundary = Boundary(job.call, execution, job.capability, job.guard, passed)
     try:
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
@@ -138,12 +144,31 @@ def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
     return _commit(job, execution, outcome)
 
 
-def _admit(job: Job, execution: Execution, request: Request) -> Report | None:
-    """Policy, then the person's question where one is due; None = go on to the effect."""
+def _admit(job: Job, execution: Execution, request: Request) -> Report | Passed | None:
+    """Policy, then reviewers, then the person's question where one is due; else go on to the effect."""
     verdict = job.verdict or asked_outside(asking.of_call(execution, job.capability, job.call))
     if verdict.decision == "DENY":
         return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
-    return None if verdict.decision == "ALLOW" else _ask(job, execution, request)
+    if verdict.decision == "ALLOW":
+        return None
+    told = _consult(job, execution, request, verdict) if reviewing.asked_for(verdict) else None
+    if isinstance(told, Fault):
+        return _refuse(job, told, rejected=True)
+    return told or _ask(job, execution, request)
+
+
+def _consult(job: Job, execution: Execution, request: Request, verdict: Verdict) -> Fault | Passed | None:
+    """What the reviewers say; None where a person has to, by a standing grant or afresh."""
+    if covering(asking.of_call(execution, job.capability, job.call), execution.ref, verdict):
+        return None
+    try:
+        seen = job.capability.observe(request)
+        told = job.capability.describe(request, seen)
+    except Exception:  # asking a person meets it again, and says so
+        return None
+    return reviewing.consult(
+        job.guard.lease, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told
+    )
 
 
 def _ask(job: Job, execution: Execution, request: Request) -> Report:

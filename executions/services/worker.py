@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from django.conf import settings
 from django.db import Error as DatabaseFault
 
+from approvals.services.reviewer_settings import record_reviewers
 from executions.sandbox.zygotes import Zygotes
 from executions.services import workers
 from executions.services.advance import advance
@@ -30,6 +31,7 @@ class WorkerProcess:
         self.runtime = Runtime(zygotes=zygotes)
         current = zygotes.current()
         engine = f"{current.engine.name} {current.engine.version}"
+        record_reviewers()
         workers.register(self.runtime, isolation=current.isolation, engine=engine)
         self._attempts = ThreadPoolExecutor(settings.FORGE_WORKER_THREADS, "attempt")
         self._wake = threading.Event()
