@@ -48,6 +48,8 @@ FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
 FORGE_CHECKPOINT_SINK = env.text("FORGE_CHECKPOINT_SINK", "")  # the path of an append-only file elsewhere
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
+FORGE_EMAIL_FROM = env.text("FORGE_EMAIL_FROM", "")  # empty: no mail is sent
+FORGE_PUBLIC_URL = env.text("FORGE_PUBLIC_URL", "http://localhost:8000")
 FORGE_REVIEWERS = env.names("FORGE_REVIEWERS")
 FORGE_REVIEW_FALLBACK = env.text("FORGE_REVIEW_FALLBACK", "human", among=("human", "refuse"))
 FORGE_REVIEWER_URL = env.text("FORGE_REVIEWER_URL", "")
@@ -144,6 +146,10 @@ CONTENT_SECURITY_POLICY = {
         "object-src": ["'none'"],
     }
 }
+
+# --- Mail: a link to what waits, never an agent's words ---------------------------------------------
+globals().update(env.mail("FORGE_EMAIL_URL", "smtp://localhost:25"))
+EMAIL_TIMEOUT = 10
 
 # --- API -------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

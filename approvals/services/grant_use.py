@@ -38,7 +38,7 @@ def covering(question: Question, execution_ref: str, verdict: Verdict) -> list[s
 def answer_in(page: Page, row: Approval, refs: Sequence[str]) -> bool:
     """Approves a pending question by the first of these grants that still has a use left, and takes that use.
 
-    In the transaction of `page`. What binds it is looked at again; False: a person must answer.
+    In the transaction of `page`; `row` is as it is then. What binds it is looked at again; False: a person must answer.
     """
     for ref in refs:
         grant = Grant.objects.filter(pk=ref).first()

@@ -9,6 +9,8 @@ from approvals.models import Approval
 from approvals.policy import Question, Verdict, foresee
 from approvals.services.ask import Ask, ask
 from approvals.services.grant_use import answer_in
+from approvals.services.notices import announce
+from approvals.states import NoticeKind, State
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
 from executions.services import previews, sealed
@@ -121,6 +123,7 @@ def ask_person(
             verdict=verdict,
         ),
     )
-    answer_in(page, approval, grants)
+    if approval.state == State.PENDING and not answer_in(page, approval, grants):
+        announce(page, approval, NoticeKind.ASKED)
     move_call(page, call, CallStatus.AWAITING_APPROVAL, approval_ref=approval.ref, times_asked=call.times_asked + 1)
     return approval

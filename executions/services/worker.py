@@ -14,6 +14,7 @@ from executions.services.advance import advance
 from executions.services.claim import claim_next
 from executions.services.expire import expire_due
 from executions.services.heartbeat import Heartbeat
+from executions.services.notifying import Notifying
 from executions.services.reconcile import reconcile
 from executions.services.runtime import Runtime, release_connections
 from executions.transitions import Lease
@@ -39,6 +40,8 @@ class WorkerProcess:
         self._reconcile_wanted = threading.Event()
         self._heart = Heartbeat(self.runtime)
         self._heart.start()
+        self._notices = Notifying()
+        self._notices.start()
         self._claims = threading.Thread(target=self._serve, name="forge-claims")
         self._housekeeping = threading.Thread(target=self._housekeep, name="forge-housekeeping")
         self._claims.start()
@@ -60,6 +63,7 @@ class WorkerProcess:
         self._attempts.shutdown(wait=True)
         self._stopped.set()
         self._housekeeping.join()
+        self._notices.stop()
         self.runtime.close()
         self._heart.stop()
         workers.stop(self.runtime.worker_id)
