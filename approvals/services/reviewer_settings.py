@@ -22,19 +22,18 @@ def record_reviewers() -> bool:
         "models": [settings.FORGE_REVIEWER_FAST_MODEL, settings.FORGE_REVIEWER_REASON_MODEL],
         "seconds": settings.FORGE_REVIEWER_SECONDS,
     }
+    if _known(says):
+        return False
     with governing() as page:
-        last = Event.objects.filter(invocation_id=GOVERNANCE, kind=FACT).order_by("-seq").first()
-        if (_said(last) if last else {"reviewers": [], "fallback": "human"}) == _said_of(says, last):
+        if _known(says):  # another worker of this start was first
             return False
         page.add(fact(FACT, host=settings.FORGE_HOST_ID, says=says))
     return True
 
 
-def _said(last: Event) -> dict[str, Any]:
-    says: dict[str, Any] = selectors.payload(last)["actions"]["forge"]["says"]
-    return says
-
-
-def _said_of(says: dict[str, Any], last: Event | None) -> dict[str, Any]:
-    """Before the first fact, that there is no reviewer needs none."""
-    return says if last else {name: says[name] for name in ("reviewers", "fallback")}
+def _known(says: dict[str, Any]) -> bool:
+    """Whether the last fact says so; before the first, that there is no reviewer needs none."""
+    last = Event.objects.filter(invocation_id=GOVERNANCE, kind=FACT).order_by("-seq").first()
+    if last is None:
+        return (says["reviewers"], says["fallback"]) == ([], "human")
+    return bool(selectors.payload(last)["actions"]["forge"]["says"] == says)
