@@ -4,6 +4,7 @@ VENV   ?= .venv
 ENGINE ?= quickjs-ng
 BIN     = $(VENV)/bin
 CHAOS_BAR ?= 15
+CHAOS_SECONDS ?= 300
 
 .PHONY: setup setup-dev demo serve test test-quickjs check bench chaos clean
 
@@ -65,10 +66,16 @@ bench: setup-dev
 	@$(BIN)/python -m tests.bench.guest
 	@env -u FORGE_TEST_DATABASE_URL $(BIN)/python -m tests.bench.ledger
 	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then $(BIN)/python -m tests.bench.ledger; fi
+	@$(BIN)/python -m tests.bench.executions
 
-# A real worker killed -9 in the middle of 200 executions.
+# Kill -9 everywhere: in the middle of 200 executions; the crash matrix; at random under mixed load, as many times as fit
+# into CHAOS_SECONDS (all of it took so long on two quiet cores; 200 kills by themselves want 600); races, 200 rounds.
 chaos: setup-dev
 	$(BIN)/python -m tests.chaos.kill9 --executions 200 --steps 5 --json --bar $(CHAOS_BAR)
+	$(BIN)/python -m tests.chaos.matrix --json --seconds $$(($(CHAOS_SECONDS) / 4))
+	$(BIN)/python -m tests.chaos.storm --executions 1000 --kills 200 --seconds $$(($(CHAOS_SECONDS) / 3)) --json
+	FORGE_TEST_ROUNDS=$$(($(CHAOS_SECONDS) >= 600 ? 200 : 20)) $(BIN)/python -m pytest -q -n 2 -k "race or against or reconcilers" \
+		tests/db/executions/test_races.py tests/db/executions/test_races_ends.py tests/db/approvals/test_races.py
 
 clean:
 	rm -rf $(VENV) .venv-quickjs .venv-node var screenshots .pytest_cache .mypy_cache .ruff_cache

@@ -60,9 +60,14 @@ def may_vote(actor: User, approval: Approval) -> bool:
     return True
 
 
+def to_type(approval: Approval) -> str:
+    """What is typed again before something critical is approved."""
+    return approval.target or approval.capability
+
+
 def check_typed(approval: Approval, typed: str) -> None:
     """Raises Denied unless the target of a critical request was typed, as it is shown."""
-    if approval.risk == Risk.CRITICAL and typed != approval.target:
+    if approval.risk == Risk.CRITICAL and typed != to_type(approval):
         raise Denied("type the target, as it is shown, to approve this", rule="approval.typed_target")
 
 

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from knox.models import AuthToken
 
+from approvals.sessions import digest
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied
 
@@ -22,14 +22,10 @@ def of(request: HttpRequest, user: User, *, auth: object = None, password: str |
     """
     told = {"address": str(request.META.get("REMOTE_ADDR", ""))[:MAX_ADDRESS]}
     if isinstance(auth, AuthToken):
-        return told | {"method": "token", "authenticated_at": auth.created, "session": _digest(auth.digest)}
-    told["session"] = _digest(request.session.session_key or "")
+        return told | {"method": "token", "authenticated_at": auth.created, "session": digest(auth.digest)}
+    told["session"] = digest(request.session.session_key or "")
     if password is None:
         return told | {"method": "session", "authenticated_at": user.last_login or NEVER}
     if not user.check_password(password):
         raise Denied("this is not your password", rule="approval.password")
     return told | {"method": "password", "authenticated_at": clock.now()}
-
-
-def _digest(key: str) -> str:
-    return str(settings.FORGE_FINGERPRINTS.of({"session": key}))

@@ -11,9 +11,9 @@ class ExecutionsConfig(AppConfig):
 
     def ready(self) -> None:
         """Sets what approvals and the ledger ask the machine, and loads the capabilities (a bad one stops here)."""
-        from approvals import ports
+        from approvals import around, ports
         from executions import checks  # noqa: F401  # registers the system checks
-        from executions.selectors import witness
+        from executions.selectors import surroundings, witness
         from executions.services import catalog, examples, holds, waiting
         from forge_project.ledger import ports as ledger
 
@@ -23,3 +23,6 @@ class ExecutionsConfig(AppConfig):
         ports.capabilities, ports.workspace_known = examples.capabilities, examples.workspace_known
         ports.pose, ports.subject_of = examples.pose, holds.subject_of
         ledger.witnesses["execution"] = witness.lost
+        around.of = surroundings.of
+        around.came_of = surroundings.came_of
+        around.input_of = surroundings.input_of

@@ -36,6 +36,10 @@ class StateChanged(Conflict):
     retryable = True
 
 
+class Held(Conflict):
+    """An operator holds what was to be dispatched; `facts["hold"]` is which. The execution waits, it does not fail."""
+
+
 class NotOurs(Conflict):
     """Reconcile came too late: the row's worker lives, or another was first."""
 

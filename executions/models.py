@@ -4,6 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from executions.bounds import CallerDay, CallerLoad, Hold  # noqa: F401  # tables of this app too
+from executions.outbox.models import Delivery, Signal, Webhook  # noqa: F401  # Django looks for models here
 from executions.states import (
     LIVE,
     Access,
@@ -63,20 +65,10 @@ class Worker(models.Model):
     started_at = models.DateTimeField()
     heartbeat = models.DateTimeField(db_index=True)
     stopped_at = models.DateTimeField(null=True, blank=True)
+    dead_at = models.DateTimeField(null=True, blank=True, help_text="when its death was proven, or said by an operator")
 
     def __str__(self) -> str:
         return f"{self.host}:{self.pid}"
-
-
-class CallerLoad(models.Model):
-    """How much of Forge one caller holds; changed by conditional UPDATE in the transaction of the change itself."""
-
-    caller = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
-    running = models.PositiveIntegerField(default=0)
-    queued = models.PositiveIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return f"{self.caller_id}: {self.running} running, {self.queued} queued"
 
 
 class Execution(models.Model):
@@ -101,6 +93,7 @@ class Execution(models.Model):
     tool_call_id = models.CharField(max_length=ID)
     correlation_id = models.CharField(max_length=ID, blank=True, default="")
     scope = models.JSONField(default=dict, help_text="task_id, node_id, run_no, role_ref, worker_ref as given")
+    analysis_ref = models.CharField(max_length=ID, blank=True, default="", help_text="an outside analysis job")
     purpose = models.CharField(max_length=500, blank=True, default="")
     interruption = models.CharField(max_length=10, choices=Interruption, default=Interruption.FAIL)
     timeout_ms = models.PositiveIntegerField()
@@ -110,16 +103,20 @@ class Execution(models.Model):
     sealed_request = models.BinaryField()
     sealed_start = models.BinaryField(null=True)
 
+    round = models.PositiveIntegerField(default=0, help_text="how often its key has asked again")
     attempt = models.PositiveIntegerField(default=0)
     worker = models.ForeignKey(Worker, models.PROTECT, null=True, blank=True, related_name="+")
     turns = models.PositiveIntegerField(default=0)
     crashes = models.PositiveIntegerField(default=0, help_text="attempts in a row that died without a new turn")
     active_ms = models.PositiveBigIntegerField(default=0)
     cpu_ms = models.PositiveBigIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0, help_text="of its input, results and output")
+    bytes_told = models.PositiveBigIntegerField(default=0, help_text="of them, on its caller's days")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="")
     cancel_reason = models.CharField(max_length=500, blank=True, default="")
     due_at = models.DateTimeField(null=True, blank=True)
+    hold = models.ForeignKey(Hold, models.PROTECT, null=True, blank=True, related_name="+", help_text="met last")
     expires_at = models.DateTimeField()
 
     sealed_result = models.BinaryField(null=True)
@@ -180,11 +177,17 @@ class Execution(models.Model):
     def __str__(self) -> str:
         return self.ref
 
+    @property
+    def invocation_id(self) -> str:
+        """The chain of its current round."""
+        return f"{self.ref}~{self.round}" if self.round else self.ref
+
 
 class Call(models.Model):
-    """One use of a capability inside an execution; `n` from 1."""
+    """One use of a capability inside an execution; `n` from 1 in each round."""
 
     execution = models.ForeignKey(Execution, models.PROTECT, related_name="calls")
+    round = models.PositiveIntegerField(default=0)
     n = models.PositiveIntegerField()
     call_id = models.CharField(max_length=200)
     operation_id = models.CharField(max_length=60, unique=True)
@@ -214,7 +217,7 @@ class Call(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["execution", "n"], name="call_n_once"),
+            models.UniqueConstraint(fields=["execution", "round", "n"], name="call_n_once"),
             models.CheckConstraint(condition=Q(status__in=CallStatus.values), name="call_status"),
             models.CheckConstraint(
                 condition=~Q(status=CallStatus.UNKNOWN) | Q(side_effect=SideEffect.UNKNOWN), name="call_unknown"
@@ -253,6 +256,7 @@ class Output(models.Model):
     stream = models.CharField(max_length=10)
     offset = models.PositiveBigIntegerField(help_text="bytes of UTF-8 before this piece")
     text = models.TextField()
+    in_key = models.BooleanField(default=False, help_text="a private key began here and goes on in the next piece")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["execution", "stream", "offset"], name="output_offset_once")]

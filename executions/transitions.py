@@ -8,8 +8,10 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F
 
+from executions.bounds import CallerLoad
 from executions.errors import LeaseLost
-from executions.models import Call, CallerLoad, Execution, Worker
+from executions.models import Call, Execution, Worker
+from executions.outbox import tell
 from executions.states import CALL_MOVES, MOVES, PAIRS, CallStatus, SideEffect, Status
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict
@@ -45,6 +47,13 @@ def held(page: Page, lease: Lease) -> Execution:
     return row
 
 
+def check_held(lease: Lease) -> None:
+    """LeaseLost if another attempt holds the execution by now; without its lock, so only a reason to stop early."""
+    mine = Execution.objects.filter(pk=lease.ref, attempt=lease.attempt, worker=lease.worker_id, status__in=HOLDING)
+    if not mine.exists():
+        raise LeaseLost("another attempt holds this execution", execution=lease.ref)
+
+
 @cache
 def _held_sql() -> str:
     wanted = [str(field.column) for field in Execution._meta.concrete_fields if field.name not in _DEFERRED]
@@ -73,6 +82,12 @@ def move(page: Page, row: Execution, to: Status, event: Event, *, lease: Lease |
         setattr(row, name, value)
     page.add(event)
     _count(row.caller_id, was, to)
+    tell.moved(row, was, to, _reason(event))
+
+
+def _reason(event: Event) -> str:
+    """Why, where the fact says so."""
+    return str((event.actions or {}).get("forge", {}).get("reason", ""))
 
 
 def move_call(page: Page, call: Call, to: CallStatus, **facts: Any) -> None:

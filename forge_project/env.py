@@ -3,8 +3,10 @@
 import os
 import secrets
 from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from cryptography.fernet import Fernet
@@ -54,6 +56,32 @@ def flag(name: str, default: bool) -> bool:
 def names(name: str) -> list[str]:
     """A comma-separated list."""
     return [part.strip() for part in str(env.str(name, default="")).split(",") if part.strip()]
+
+
+def sinks(name: str) -> str:
+    """Where checkpoints go: one path, one http(s) URL, or both with a comma between; "" for none."""
+    places = names(name)
+    urls = [place for place in places if "://" in place]
+    files = [str(Path(place).absolute()) for place in places if place not in urls]
+    if len(urls) > 1 or len(files) > 1 or not all(_is_web(url) for url in urls):
+        raise BadSetting(f"{name}: expected a path, an http(s)://HOST URL, or both with a comma between")
+    return ",".join(files + urls)
+
+
+def _is_web(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """A comma-separated list of networks such as 10.1.0.0/16."""
+    try:
+        return [ip_network(part) for part in names(name)]
+    except ValueError as error:
+        raise BadSetting(f"{name}: {error}") from None
 
 
 def database(name: str, default: str) -> dict[str, Any]:

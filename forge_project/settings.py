@@ -33,6 +33,9 @@ FORGE_WORKER_THREADS = env.number("FORGE_WORKER_THREADS", 8, low=1, high=256)
 FORGE_CALL_THREADS = env.number("FORGE_CALL_THREADS", 8, low=1, high=256)
 FORGE_CALLER_RUNNING = env.number("FORGE_CALLER_RUNNING", 4, low=1, high=10_000)
 FORGE_CALLER_QUEUED = env.number("FORGE_CALLER_QUEUED", 100, low=1, high=1_000_000)
+FORGE_EXECUTION_BYTES = env.number("FORGE_EXECUTION_BYTES", 32 * 2**20, low=4 * 2**20, high=256 * 2**20)
+FORGE_CALLER_DAY_BYTES = env.number("FORGE_CALLER_DAY_BYTES", 2**30, low=2**20, high=2**50)
+FORGE_CALLER_BYTES = env.number("FORGE_CALLER_BYTES", 20 * 2**30, low=2**20, high=2**60)
 FORGE_CALLER_PENDING = env.number("FORGE_CALLER_PENDING", 50, low=1, high=1_000_000)
 FORGE_LINGER_MS = env.number("FORGE_LINGER_MS", 200, low=0, high=60_000)
 FORGE_SWEEP_SECONDS = env.number("FORGE_SWEEP_SECONDS", 2 if FORGE_MODE == "embedded" else 10, low=1, high=3600)
@@ -45,7 +48,7 @@ FORGE_API_DECISIONS = env.flag("FORGE_API_DECISIONS", False)
 FORGE_ALLOW_WEAK_ISOLATION = env.flag("FORGE_ALLOW_WEAK_ISOLATION", False)
 FORGE_CHECKPOINT_KEY = env.text("FORGE_CHECKPOINT_KEY", "")  # of the checkpoint process alone
 FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
-FORGE_CHECKPOINT_SINK = env.text("FORGE_CHECKPOINT_SINK", "")  # the path of an append-only file elsewhere
+FORGE_CHECKPOINT_SINK = env.sinks("FORGE_CHECKPOINT_SINK")  # an append-only file elsewhere, a webhook, or both
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
 FORGE_EMAIL_FROM = env.text("FORGE_EMAIL_FROM", "")  # empty: no mail is sent
@@ -57,6 +60,11 @@ FORGE_REVIEWER_KEY = env.text("FORGE_REVIEWER_KEY", "")
 FORGE_REVIEWER_FAST_MODEL = env.text("FORGE_REVIEWER_FAST_MODEL", "")
 FORGE_REVIEWER_REASON_MODEL = env.text("FORGE_REVIEWER_REASON_MODEL", "")
 FORGE_REVIEWER_SECONDS = env.number("FORGE_REVIEWER_SECONDS", 10, low=1, high=300)
+FORGE_NETWORK_ALLOW = env.networks("FORGE_NETWORK_ALLOW")  # beside the public ones
+FORGE_WEBHOOK_HTTP = env.flag("FORGE_WEBHOOK_HTTP", False)
+FORGE_WEBHOOK_SECONDS = env.number("FORGE_WEBHOOK_SECONDS", 10, low=1, high=60)
+FORGE_WEBHOOK_ATTEMPTS = env.number("FORGE_WEBHOOK_ATTEMPTS", 10, low=1, high=100)
+FORGE_WEBHOOK_BACK_OFF = env.number("FORGE_WEBHOOK_BACK_OFF", 5, low=1, high=3600)
 
 # --- Django ----------------------------------------------------------------------------------------
 DEBUG = False
@@ -175,7 +183,12 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    "ENUM_NAME_OVERRIDES": {"ApprovalRisk": "approvals.states.Risk"},
+    "ENUM_NAME_OVERRIDES": {
+        "ApprovalRisk": "approvals.states.Risk",
+        "ExecutionStatus": "executions.states.Status",
+        "CallStatus": "executions.states.CallStatus",
+        "SignalKind": "executions.outbox.models.SignalKind",
+    },
 }
 
 # --- Celery: hints only, never facts ----------------------------------------------------------------

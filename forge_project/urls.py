@@ -5,6 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
+from executions.api.docs import Docs
 from executions.api.health import Healthz, Readyz
 
 handler400 = "forge_project.kernel.http.bad_request"
@@ -18,6 +19,7 @@ urlpatterns = [
     path("api/v1/", include("approvals.api.urls")),
     path("api/v1/", include("forge_project.ledger.api.urls")),
     path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/v1/docs/", Docs.as_view(), name="docs"),
     path("healthz", Healthz.as_view(), name="healthz"),
     path("readyz", Readyz.as_view(), name="readyz"),
 ]

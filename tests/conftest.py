@@ -19,6 +19,20 @@ def _ledger_may_be_flushed(request):
     Event.objects.all()._raw_delete("default")  # before the flush may take the tombstones
 
 
+@pytest.fixture(autouse=True)
+def _rows_are_what_the_events_tell(request, _ledger_may_be_flushed):
+    """After every scenario that touched the database. `rows_by_hand`: a test that writes rows behind Forge's back."""
+    marker = request.node.get_closest_marker("django_db")
+    if marker is None or request.node.get_closest_marker("rows_by_hand"):
+        yield
+        return
+    request.getfixturevalue("transactional_db" if marker.kwargs.get("transaction") else "db")
+    yield
+    from tests import rebuilt
+
+    assert rebuilt.found() == []
+
+
 @pytest.fixture
 def site(tmp_path):
     """A migrated Forge of its own, for real processes."""

@@ -1,6 +1,11 @@
-"""A tests-only capability whose effect can be counted from outside: it appends one line to FORGE_TEST_MARKER."""
+"""A tests-only capability whose effect can be counted from outside: it appends one line to FORGE_TEST_MARKER.
+
+It waits in the middle of it while there is a file FORGE_TEST_GATE, and says by `<that>.reached` that it does.
+"""
 
 import os
+import time
+from pathlib import Path
 
 from executions.capabilities.base import (
     Applied,
@@ -20,6 +25,13 @@ def _file():
     return os.environ["FORGE_TEST_MARKER"]
 
 
+def _wait():
+    gate = os.environ.get("FORGE_TEST_GATE")
+    while gate and os.path.exists(gate):
+        Path(f"{gate}.reached").touch()
+        time.sleep(0.02)
+
+
 class Marker(Capability):
     name = "tests.marker"
     summary = "Appends one line to the marker file."
@@ -33,6 +45,7 @@ class Marker(Capability):
     def execute(self, request, effect):
         line = self.observe(request)["line"]
         effect.begin({"line": line})
+        _wait()
         failpoints.reach("effect.before")
         fd = os.open(_file(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         failpoints.reach("effect.middle")

@@ -31,7 +31,10 @@ class _Mode(Capability, abstract=True):
 
     def execute(self, request, effect):
         effect.begin(self.observe(request))
-        trace(request).touch()
+        failpoints.reach("effect.before")
+        failpoints.reach("effect.middle")
+        with trace(request).open("a") as file:
+            file.write("once\n")
         failpoints.reach("effect.after")
         return Outcome(result={"done": True}, effect_applied=True)
 
@@ -62,5 +65,4 @@ class Peek(_Mode):
     name, effect, recovery_mode = "modes.peek", Effect.READ, Recovery.IDEMPOTENT
 
     def execute(self, request, effect):
-        failpoints.reach("effect.after")
         return Outcome(result={"done": True})

@@ -11,7 +11,8 @@ PASSWORD = "a long enough password"
 
 
 def roles():
-    import_module("approvals.migrations.0002_groups").create(apps, SimpleNamespace(connection=connection))
+    for app, migration in [("approvals", "0002_groups"), ("executions", "0003_outward_signals")]:
+        import_module(f"{app}.migrations.{migration}").create(apps, SimpleNamespace(connection=connection))
 
 
 def person(name, *groups):

@@ -42,9 +42,8 @@ class Site:
         return [sys.executable, str(ROOT / "manage.py"), *args]
 
     def manage(self, *args: str, check: bool = True, **kwargs) -> subprocess.CompletedProcess:
-        done = subprocess.run(
-            self.command(*args), env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=120, **kwargs
-        )
+        kwargs.setdefault("timeout", 120)
+        done = subprocess.run(self.command(*args), env=self.env, cwd=ROOT, capture_output=True, text=True, **kwargs)
         if check and done.returncode != 0:
             raise AssertionError(f"{args} exited {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return done
@@ -71,15 +70,18 @@ class Site:
         return path.read_text() if path.exists() else ""
 
     def verify(self) -> dict:
-        """What `ledger_verify --json` says; fails on a finding."""
+        """What `ledger_verify --json` says; fails on a finding, and where rows are not what the events tell."""
+        self.manage("ledger_rebuild", "--check")
         return json.loads(self.manage("ledger_verify", "--json").stdout)
 
 
 class Hand:
     """A process inside a site that does what it is told (tests/process/driver)."""
 
-    def __init__(self, site: Site) -> None:
-        self._process = site.python("tests.process.driver", stdin=subprocess.PIPE, stderr=None)
+    module = "tests.process.driver"
+
+    def __init__(self, site: Site, stderr=None) -> None:
+        self._process = site.python(self.module, stdin=subprocess.PIPE, stderr=stderr)
         self._read()
 
     def do(self, name: str, **asked) -> dict:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 from approvals.admin import words
@@ -28,8 +29,29 @@ def lines(preview: str) -> list[Line]:
             return _diff(_split(text))
         case {"kind": "text", "text": str(text)}:
             return [Line("same", line) for line in _split(text)]
+        case {"kind": "none"}:
+            return [Line("note", "No content changes hands; the sentence and the request below are all of it.")]
         case _:
-            return [Line("same", line) for line in _split(json.dumps(shown, indent=2, ensure_ascii=False))]
+            return indented(shown)
+
+
+def indented(value: Any) -> list[Line]:
+    """JSON, whole, or nothing for None."""
+    if value is None:
+        return []
+    return [Line("same", line) for line in _split(json.dumps(value, indent=2, ensure_ascii=False))]
+
+
+def files(shown: list[Line]) -> list[dict[str, Any]]:
+    """Each file of a diff in its order: name, lines added and removed."""
+    found: list[dict[str, Any]] = []
+    for before, line in pairwise(shown):
+        if line.kind == "file" and before.kind == "file" and line.text.startswith("+++ "):
+            name = before.text[4:] if line.text == "+++ /dev/null" else line.text[4:]
+            found.append({"name": name.partition("/")[2], "add": 0, "del": 0})
+        elif found and line.kind in ("add", "del"):
+            found[-1][line.kind] += 1
+    return found
 
 
 def _split(text: str) -> list[str]:

@@ -51,6 +51,6 @@ def _entry(event: Any, said: dict[str, Any], report: Report) -> Entry:
         at=event.committed_at,
         kind=event.kind,
         hash=event.hash[:12],
-        said=[(name, words.safe(str(said[name]))) for name in _SAID if said.get(name)],
+        said=[(name, words.said(str(said[name]))) for name in _SAID if said.get(name)],
         verified=all(found.seq > event.seq for found in report.findings),
     )

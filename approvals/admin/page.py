@@ -1,6 +1,5 @@
 """The decision page: everything a person must see to answer, read afresh at each look."""
 
-import json
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -8,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 
-from approvals import ports, selectors
+from approvals import around, ports, selectors, warnings
 from approvals.admin import diff, words
 from approvals.admin.history import history
 from approvals.eligibility import check_not_own
@@ -19,6 +18,7 @@ from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, ForgeError
 from forge_project.kernel.read_only import ForgeAdmin
 
+_LAST = 5
 TEMPLATE = "admin/approvals/approval/change_form.html"
 
 
@@ -27,6 +27,8 @@ def render_page(
 ) -> HttpResponse:
     """The page of `row`, above it what was refused. Reads the world's files: never call it in a transaction."""
     holds = ports.still_holds(row) if row.state in LIVE else None
+    shown = diff.lines(row.preview)
+    known = around.of([row.execution_ref]).get(row.execution_ref)
     context = {
         **site.admin_site.each_context(request),
         "title": f"Approval {row.ref}",
@@ -35,16 +37,25 @@ def render_page(
         "row": row,
         "refusal": refusal,
         "typed": request.POST.get("reason", ""),
-        "warnings": _warnings(row, holds),
+        "warnings": warnings.of(row, holds),
         "holds": holds,
         "live": row.state in LIVE,
         "outcome": words.SAID.get(State(row.state), ""),
+        "votes": words.votes(row),
         "time_left": words.time_left(row),
-        "sentence": words.safe(row.sentence),
-        "target": words.safe(row.target),
-        "purpose": words.safe(row.purpose),
-        "reason": words.safe(row.reason),
-        "lines": diff.lines(row.preview),
+        "sentence": words.said(row.sentence),
+        "target": words.name(row.target),
+        "purpose": words.said(row.purpose),
+        "reason": words.said(row.reason),
+        "lines": shown,
+        "files": diff.files(shown),
+        "around": known,
+        "request_sent": "\n".join(line.text for line in diff.indented(around.input_of(row))),
+        "task": words.name(known.task) if known else "",
+        "came_of": around.came_of(row) if row.state != State.PENDING else "",
+        "last": _last(row),
+        "step_up": row.risk == Risk.CRITICAL,
+        "to_type": words.to_type(row),
         "agent": Agent.objects.select_related("owner").filter(user=row.caller_id).first(),
         "execution_url": _execution_url(row),
         "rule_reason": _rule_reason(row),
@@ -53,20 +64,6 @@ def render_page(
         "next": _next(request.user, row),
     }
     return TemplateResponse(request, TEMPLATE, context, status=status)
-
-
-def _warnings(row: Approval, holds: bool | None) -> list[str]:
-    told = [words.safe(text) for text in json.loads(row.warnings)]
-    if holds is False:
-        told.insert(
-            0, "The world has changed since this was asked: an approval will not be used, it will be asked anew."
-        )
-    if row.supersedes:
-        told.append(f"Asked again: this replaces {row.supersedes}, whose ground had changed.")
-    same = {"caller": row.caller, "capability": row.capability, "input_fingerprint": row.input_fingerprint}
-    for denied in Approval.objects.filter(state=State.DENIED, **same).exclude(pk=row.pk).order_by("-decided_at")[:3]:
-        told.append(f"The same request was denied before, by {denied.decided_by}: {words.safe(denied.reason)}")
-    return told
 
 
 def _execution_url(row: Approval) -> str:
@@ -80,7 +77,7 @@ def _rule_reason(row: Approval) -> str:
     if row.rule == DEFAULT:
         return "No rule allows this without a person."
     rule = PolicyRule.objects.filter(name=row.rule, version=row.rule_version).first()
-    return words.safe(rule.reason) if rule else ""
+    return words.said(rule.reason) if rule else ""
 
 
 def _may_not(user: Any, row: Approval) -> str:
@@ -89,13 +86,18 @@ def _may_not(user: Any, row: Approval) -> str:
         return "You may look at this; deciding needs the permission to decide approvals."
     if row.state == State.PENDING and row.expires_at <= clock.now():
         return "This is overdue: nobody can approve it any more."
-    if row.risk == Risk.CRITICAL:
-        return "Critical risk: decide it with the command `approvals`, which asks for your password."
     try:
         check_not_own(user, row)
     except Denied:
         return "This was asked by you, by your agent or in your name: another person must decide it."
     return ""
+
+
+def _last(row: Approval) -> list[dict[str, Any]]:
+    """What people last decided of this caller and capability, newest first."""
+    decided = Approval.objects.filter(caller=row.caller, capability=row.capability, decided_at__isnull=False)
+    rows = decided.exclude(pk=row.pk).select_related("decided_by").order_by("-decided_at")[:_LAST]
+    return [{"row": one, "target": words.name(one.target), "reason": words.said(one.reason)} for one in rows]
 
 
 def _next(user: User | Any, row: Approval) -> Approval | None:

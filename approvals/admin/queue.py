@@ -1,9 +1,11 @@
 """The approvals' queue; each row leads to its decision page."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import Case, QuerySet, Value, When
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -11,13 +13,14 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from approvals import selectors
-from approvals.admin import decision, words
+from approvals import around, selectors
+from approvals.admin import decision, together, words
 from approvals.admin.filters import StateFilter
 from approvals.admin.page import render_page
+from approvals.around import Around
 from approvals.models import Approval
 from approvals.states import Risk
-from forge_project.kernel.read_only import ReadOnlyAdmin, moment
+from forge_project.kernel.read_only import ForgeAdmin, ReadOnlyAdmin, moment
 
 _BY_RISK = Case(*(When(risk=risk, then=Value(n)) for n, risk in enumerate(Risk.values)))
 
@@ -31,13 +34,28 @@ def risk(row: Approval) -> SafeString:
 @admin.display(description="what", ordering="capability")
 def what(row: Approval) -> SafeString:
     """The capability and its target."""
-    return format_html("{} <code>{}</code>", row.capability, words.safe(row.target))
+    return format_html("{} <code>{}</code>", row.capability, words.name(row.target))
+
+
+@admin.display(description="choose")
+def choose(row: Approval) -> SafeString:
+    """The box that puts a request among those answered together."""
+    label = f"Choose {row.capability} of {row.caller.get_username()}, asked {row.requested_at:%Y-%m-%d %H:%M:%S}"
+    return format_html('<input type="checkbox" name="chosen" value="{}" aria-label="{}">', row.ref, label)
 
 
 @admin.display(description="asked by", ordering="caller__username")
-def asked_by(row: Approval) -> str:
-    """The caller's account."""
-    return row.caller.get_username()
+def asked_by(row: Approval) -> SafeString:
+    """The caller's account, and its task as the agent names it."""
+    told: Around | None = getattr(row, "around", None)
+    task = format_html(" for <code>{}</code>", words.name(told.task)) if told and told.task else ""
+    return format_html("{}{}", row.caller.get_username(), task)
+
+
+@admin.display(description="votes")
+def votes(row: Approval) -> str:
+    """How many have approved, of how many that must."""
+    return words.votes(row)
 
 
 @admin.display(description="time left", ordering="expires_at")
@@ -46,9 +64,23 @@ def time_left(row: Approval) -> str:
     return words.time_left(row)
 
 
+class Queue(ChangeList):
+    """A page of the list, with what stands around its requests read at once."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """As Django's; each row gets its `around`."""
+        super().get_results(request)
+        rows: Any = list(self.result_list)
+        found = around.of([row.execution_ref for row in rows])
+        for row in rows:
+            row.around = found.get(row.execution_ref)
+        self.result_list = rows
+
+
 @admin.register(Approval)
 class ApprovalAdmin(ReadOnlyAdmin):
-    list_display: Any = ["what", risk, asked_by, time_left, moment("requested_at", "asked"), "state"]
+    change_list_template = "admin/approvals/approval/change_list.html"
+    list_display: Any = [choose, "what", risk, asked_by, votes, time_left, moment("requested_at", "asked"), "state"]
     list_display_links = ["what"]
     list_filter = [StateFilter]
     search_fields = ["=ref", "=execution_ref", "=caller__username", "=capability"]
@@ -65,16 +97,25 @@ class ApprovalAdmin(ReadOnlyAdmin):
         """What this person may see."""
         return selectors.visible_to(request.user)  # type: ignore[arg-type]  # the admin lets nobody anonymous in
 
+    def get_changelist(self, request: HttpRequest, **named: Any) -> type[ChangeList]:
+        """Ours."""
+        return Queue
+
     def get_list_display(self, request: HttpRequest) -> Any:
-        """All that is in the queue is pending."""
-        shown = self.list_display
-        return shown if StateFilter.parameter_name in request.GET else shown[:-1]
+        """All that is in the queue is pending; who decides can choose there, and nowhere else."""
+        if StateFilter.parameter_name in request.GET:
+            return self.list_display[1:]
+        return self.list_display[0 if self.may_decide(request) else 1 : -1]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The queue; GET alone: there is nothing to send."""
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        return super().changelist_view(request, {"title": "Requests for approval"} | (extra_context or {}))
+        told = {
+            "title": "Requests for approval",
+            "choosing": self.may_decide(request) and StateFilter.parameter_name not in request.GET,
+        }
+        return super().changelist_view(request, told | (extra_context or {}))
 
     def get_ordering(self, request: HttpRequest) -> Any:
         """What waits longest first; of what has ended, the newest."""
@@ -83,8 +124,13 @@ class ApprovalAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Decisions are sent to an address of their own."""
-        ours = path("<str:ref>/decide/", self.admin_site.admin_view(self.decide_view), name="approvals_approval_decide")
-        return [ours, *super().get_urls()]
+        guarded = self.admin_site.admin_view
+        ours = [
+            path("together/", guarded(self.together_view), name="approvals_approval_together"),
+            path("together/decide/", guarded(self.decide_together_view), name="approvals_approval_decide_together"),
+            path("<str:ref>/decide/", guarded(self.decide_view), name="approvals_approval_decide"),
+        ]
+        return [*ours, *super().get_urls()]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -99,6 +145,21 @@ class ApprovalAdmin(ReadOnlyAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         return decision.take(self, request, self._seen(request, ref))
+
+    def together_view(self, request: HttpRequest) -> HttpResponse:
+        """Shows what was chosen, to be answered at once; changes nothing."""
+        return self._together(request, together.show)
+
+    def decide_together_view(self, request: HttpRequest) -> HttpResponse:
+        """Takes one answer to all that were shown."""
+        return self._together(request, together.take)
+
+    def _together(self, request: HttpRequest, view: Callable[[ForgeAdmin, HttpRequest], HttpResponse]) -> HttpResponse:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not self.may_decide(request):
+            raise PermissionDenied
+        return view(self, request)
 
     def _seen(self, request: HttpRequest, ref: str) -> Approval:
         if not self.has_view_permission(request):

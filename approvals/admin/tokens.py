@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from knox.models import AuthToken
 
+from approvals.services import revoke_tokens
+from forge_project.kernel import actors
 from forge_project.kernel.read_only import ReadOnlyAdmin, moment
 
 admin.site.unregister(knox.models.AuthToken)
@@ -37,6 +39,5 @@ class TokenAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke selected tokens", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """At once: the next request with it is refused."""
-        for token in queryset:
-            token.delete()
+        for token in revoke_tokens(queryset, actor=actors.of(request.user)):  # type: ignore[arg-type]
             self.message_user(request, f"A token of {token.user} is revoked", messages.SUCCESS)

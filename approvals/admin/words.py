@@ -1,6 +1,7 @@
 """Times and states in words, and text as it may be shown."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from approvals.models import Approval
 from approvals.states import LIVE, State
@@ -18,6 +19,30 @@ SAID = {
 def safe(text: str) -> str:
     """The text with deceptive characters written out; what is so already stays as it is."""
     return visible.content(text)[0]
+
+
+def said(text: str) -> str:
+    """As `safe` for a sentence, a reason or an agent's words: letters that imitate and long runs written out too."""
+    return visible.said(text)
+
+
+def name(text: str) -> str:
+    """As `safe` for a target or another short text, look-alike letters and long runs of blanks written out too."""
+    return visible.folded(visible.name(text)[0])
+
+
+def to_type(row: Approval) -> str:
+    """What is typed again before something critical is approved: the target as shown, or else the capability."""
+    return " ".join(name(row.target).split()) or row.capability
+
+
+def votes(row: Approval) -> str:
+    """`1 of 2`: how many people have approved, of how many that must. One is enough where no rule wants more."""
+    needed = getattr(row, "votes_needed", 1)
+    if row.state in (State.APPROVED, State.CONSUMED) or needed == 1:
+        return f"{needed if row.decided_at and row.state != State.DENIED else 0} of {needed}"
+    given: Any = row.votes
+    return f"{given.filter(decision='approve').count()} of {needed}"
 
 
 def left(until: datetime) -> str:

@@ -9,11 +9,9 @@ from django.db.models import Max
 
 from approvals.models import PolicyRule
 from approvals.services.rule_checks import check_says
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import Conflict, Missing
-from forge_project.ledger.events import fact
-from forge_project.ledger.governance import governing
-from forge_project.ledger.writing import Page
+from forge_project.ledger.governance import governing, record
 
 _NOT_SAID = {"name", "author", "seen"}
 
@@ -62,25 +60,25 @@ def save_rule(asked: SaveRule) -> PolicyRule:
     check_rule(asked)
     says = asked.says()
     try:
-        with governing() as page:
+        with governing():
             live = PolicyRule.objects.filter(name=asked.name, retired_at=None).first()
             if asked.seen is not None and asked.seen != (live.version if live else 0):
                 raise Conflict("this rule has another version now", rule=asked.name, version=live and live.version)
             if live is not None and all(getattr(live, name) == value for name, value in says.items()):
                 return live
-            return _next(page, asked, live, says)
+            return _next(asked, live, says)
     except IntegrityError:
         raise Conflict("this rule was changed at the same time", rule=asked.name) from None
 
 
 def retire_rule(asked: RetireRule) -> PolicyRule:
     """The version that held until now. Raises Missing."""
-    with governing() as page:
+    with governing():
         live = PolicyRule.objects.filter(name=asked.name, retired_at=None).first()
         if live is None:
             raise Missing("no such live rule", rule=asked.name)
         _retire(live, asked.author)
-        page.add(fact("rule.retired", rule=live.name, version=live.version, actor=_who(asked.author)))
+        record("rule.retired", actor=actors.of(asked.author), name=live.name, version=live.version)
     live.refresh_from_db()
     return live
 
@@ -90,7 +88,7 @@ def check_rule(asked: SaveRule) -> None:
     check_says(asked.name, asked.says())
 
 
-def _next(page: Page, asked: SaveRule, live: PolicyRule | None, says: dict[str, Any]) -> PolicyRule:
+def _next(asked: SaveRule, live: PolicyRule | None, says: dict[str, Any]) -> PolicyRule:
     last = PolicyRule.objects.filter(name=asked.name).aggregate(last=Max("version"))["last"] or 0
     if live is not None:
         _retire(live, asked.author)
@@ -98,14 +96,12 @@ def _next(page: Page, asked: SaveRule, live: PolicyRule | None, says: dict[str, 
         name=asked.name, version=last + 1, author=asked.author, created_at=clock.now(), **says
     )
     said = {name: value for name, value in says.items() if value not in ("", None)}
-    page.add(fact("rule.saved", rule=made.name, version=made.version, actor=_who(asked.author), says=said))
+    said |= {"was": live.version} if live else {}
+    told = "rule.changed" if live else "rule.added"
+    record(told, actor=actors.of(asked.author), name=made.name, version=made.version, **said)
     return made
 
 
 def _retire(live: PolicyRule, by: User) -> None:
     if PolicyRule.objects.filter(pk=live.pk, retired_at=None).update(retired_at=clock.now(), retired_by=by) != 1:
         raise Conflict("this rule was changed at the same time", rule=live.name)
-
-
-def _who(author: User) -> str:
-    return f"user:{author.username}"

@@ -1,3 +1,12 @@
 """What runs and what ran, to look at and to cancel; the workspaces and agents, kept by operators."""
 
-from executions.admin import agents, calls, executions, workers, workspaces  # noqa: F401  # each registers its pages
+from executions.admin import (  # noqa: F401  # each registers its pages
+    agents,
+    calls,
+    executions,
+    holds,
+    signals,
+    webhooks,
+    workers,
+    workspaces,
+)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from approvals.models import Agent
 from executions.services.accounts import CreateAgent, create_agent
+from forge_project.kernel import actors
 from forge_project.kernel.read_only import ForgeAdmin, shown
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class AgentAdmin(ForgeAdmin):
     def save_model(self, request: HttpRequest, obj: Agent, form: Form, change: bool) -> None:
         """Through the service."""
         sent = form.cleaned_data
+        actor = actors.of(request.user)  # type: ignore[arg-type]
         names = [user.username for user in sent["acts_for"]]
-        made = create_agent(CreateAgent(name=sent["name"], owner=sent["owner"].username, acts_for=names))
+        asked = CreateAgent(name=sent["name"], owner=sent["owner"].username, acts_for=names, actor=actor)
+        made = create_agent(asked)
         obj.pk, obj.user = made.pk, made.user

@@ -3,7 +3,10 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 
+from executions.admin import resolving
 from executions.admin.seen import PartAdmin
 from executions.models import Attempt, Call
 from forge_project.kernel.read_only import moment, pretty, shown
@@ -27,6 +30,23 @@ class CallAdmin(PartAdmin):
         "result_digest", moment("requested_at"), moment("started_at"), moment("ended_at"),
     ]  # fmt: skip
     readonly_fields = fields
+    change_form_template = "admin/executions/call/change_form.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        """What became of an unknown one is said at an address of its own."""
+        ours = path("<int:pk>/resolve/", self.admin_site.admin_view(self.resolve_view), name="executions_call_resolve")
+        return [ours, *super().get_urls()]
+
+    def resolve_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The page to look at, by GET; one operator's answer, by POST."""
+        return resolving.answer(self, request, pk)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """With the way to the page where an unknown one is resolved, for who may."""
+        told = {"may_resolve": resolving.may(request.user)}
+        return super().change_view(request, object_id, form_url, (extra_context or {}) | told)
 
 
 @admin.register(Attempt)

@@ -4,9 +4,12 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
 
+from executions.admin import attention, audit
 from executions.admin.seen import PartAdmin
 from executions.admin.story import story
 from executions.models import Execution
@@ -14,10 +17,13 @@ from executions.services.cancel import Cancel, cancel
 from forge_project.kernel.errors import ForgeError
 from forge_project.kernel.read_only import moment, pretty, shown
 
+admin.site.index_template = "admin/forge/index.html"  # with the live counts
+
 
 @admin.register(Execution)
 class ExecutionAdmin(PartAdmin):
     change_form_template = "admin/executions/execution/change_form.html"
+    change_list_template = "admin/executions/execution/change_list.html"
     list_display: Any = [
         "ref", "status", "side_effect", "kind", "capability", "caller", moment("created_at", "created"),
     ]  # fmt: skip
@@ -36,7 +42,7 @@ class ExecutionAdmin(PartAdmin):
         ("The agent's words", {"fields": [
             shown("purpose"), shown("client_ref"), shown("idempotency_key"), shown("session_id"),
             shown("root_session_id"), shown("run_id"), shown("turn_id"), shown("tool_call_id"),
-            shown("correlation_id"), pretty("scope"),
+            shown("correlation_id"), shown("analysis_ref"), pretty("scope"),
         ]}),
         ("How it ended", {"fields": [
             shown("error_code"), shown("error_message"), pretty("error_details"), "retryable", "decision_path",
@@ -44,8 +50,9 @@ class ExecutionAdmin(PartAdmin):
             shown("cancel_reason"),
         ]}),
         ("How it runs", {"classes": ["collapse"], "fields": [
-            "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
-            shown("engine"), pretty("limits"), pretty("metrics"), pretty("progress"), moment("due_at"),
+            "round", "attempt", "turns", "crashes", "interruption", "timeout_ms", "active_ms", "cpu_ms", "isolation",
+            shown("engine"), shown("selection_reason"), pretty("limits"),
+            pretty("metrics"), pretty("progress"), moment("due_at"), shown("hold"),
             moment("expires_at"), "termination_unconfirmed", shown("quarantined"), "input_fingerprint", "code_sha256",
         ]}),
     ]  # fmt: skip
@@ -58,18 +65,61 @@ class ExecutionAdmin(PartAdmin):
     @admin.action(description="Cancel selected executions", permissions=["cancel"])
     def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Execution]) -> None:
         """One refusal leaves the others alone."""
-        actor = f"user:{request.user.get_username()}"
         for execution in queryset:
-            try:
-                left = cancel(Cancel(execution_ref=execution.ref, actor=actor, reason="cancelled in the admin"))
-            except ForgeError as refusal:
-                self.message_user(request, f"{execution.ref}: {refusal.message}", messages.WARNING)
-            else:
-                told = "is cancelled" if left.status == "cancelled" else "is asked to stop"
-                self.message_user(request, f"{execution.ref} {told}", messages.SUCCESS)
+            self._cancel(request, execution.ref, "cancelled in the admin")
+
+    def cancel_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """One of them, with a reason, by POST alone."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not self.has_cancel_permission(request):
+            raise PermissionDenied
+        if self.get_object(request, ref) is None:
+            raise Http404("no such execution")
+        self._cancel(request, ref, request.POST.get("reason", ""))
+        return HttpResponseRedirect(reverse("admin:executions_execution_change", args=[ref]))
+
+    def _cancel(self, request: HttpRequest, ref: str, reason: str) -> None:
+        try:
+            left = cancel(Cancel(execution_ref=ref, actor=f"user:{request.user.get_username()}", reason=reason))
+        except ForgeError as refusal:
+            self.message_user(request, f"{ref}: {refusal.message}", messages.WARNING)
+        else:
+            told = "is cancelled" if left.status == "cancelled" else "is asked to stop"
+            self.message_user(request, f"{ref} {told}", messages.SUCCESS)
+
+    def get_urls(self) -> list[URLPattern]:
+        """What needs attention, and each one's audit."""
+        guarded = self.admin_site.admin_view
+        ours = [
+            path("attention/", guarded(self.attention_view), name="executions_execution_attention"),
+            path("<str:ref>/cancel/", guarded(self.cancel_view), name="executions_execution_cancel"),
+            path("<str:ref>/audit/", guarded(self.audit_view), name="executions_execution_audit"),
+            path("<str:ref>/audit.json", guarded(self.audit_json_view), name="executions_execution_audit_json"),
+        ]
+        return [*ours, *super().get_urls()]
+
+    def attention_view(self, request: HttpRequest) -> HttpResponse:
+        """What somebody must look at."""
+        return self._look(request) or attention.page(self, request)
+
+    def audit_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """The whole story."""
+        return self._look(request) or audit.page(self, request, ref)
+
+    def audit_json_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """The whole story as a file."""
+        return self._look(request) or audit.as_json(ref)
+
+    def _look(self, request: HttpRequest) -> HttpResponse | None:
+        """Pages to look at take nothing."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return None if request.method in ("GET", "HEAD") else HttpResponseNotAllowed(["GET", "HEAD"])
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The execution with its calls, attempts, output, approvals and events."""
-        return super().change_view(request, object_id, form_url, (extra_context or {}) | story(unquote(object_id)))
+        told = story(unquote(object_id)) | {"may_cancel": self.has_cancel_permission(request)}
+        return super().change_view(request, object_id, form_url, (extra_context or {}) | told)

@@ -1,15 +1,16 @@
 """All that hangs on an execution, as text for people's eyes."""
 
-from itertools import islice
 from typing import Any
 
 from approvals.models import Approval
+from executions.admin.timeline import turns
 from executions.models import Execution
+from executions.selectors import events
+from executions.states import TERMINAL, CallStatus
 from forge_project.kernel import visible
-from forge_project.ledger import selectors
 from forge_project.ledger.verify import verify
 
-MAX_EVENTS = 500  # on the page; the events' own list has every one
+MAX_EVENTS = 500  # on the page; the audit has every one
 
 
 def story(ref: str) -> dict[str, Any]:
@@ -18,13 +19,16 @@ def story(ref: str) -> dict[str, Any]:
     if execution is None:
         return {}
     report = verify(ref)
-    broken = [(found.invocation, found.seq) for found in report.findings]
+    shown = events.as_json(list(events.of(ref).order_by("id")[:MAX_EVENTS]))
     return {
+        "live": execution.status not in TERMINAL,
+        "unknown": list(execution.calls.filter(status=CallStatus.UNKNOWN).values_list("pk", flat=True)),
         "calls": _calls(execution),
         "attempts": execution.attempts.select_related("worker").order_by("number"),
         "outputs": _output(execution),
         "approvals": Approval.objects.filter(execution_ref=ref).order_by("n", "requested_at"),
-        "events": [_event(event, broken) for event in islice(selectors.family_events(ref), MAX_EVENTS)],
+        "turns": turns(shown),
+        "cut": report.events > len(shown),
         "events_count": report.events,
         "problems": [f"{found.problem} at seq {found.seq}" for found in report.findings],
     }
@@ -32,7 +36,7 @@ def story(ref: str) -> dict[str, Any]:
 
 def _calls(execution: Execution) -> list[dict[str, Any]]:
     names = ("pk", "n", "tool", "status", "side_effect", "error_code", "purpose", "approval_ref")
-    rows = execution.calls.order_by("n").values(*names)
+    rows = execution.calls.order_by("round", "n").values(*names)
     return [{**row, "tool": _safe(row["tool"]), "purpose": _safe(row["purpose"])} for row in rows]
 
 
@@ -43,17 +47,5 @@ def _output(execution: Execution) -> list[tuple[str, str]]:
     return [(stream, _safe("".join(texts))) for stream, texts in streams.items()]
 
 
-def _event(event: Any, broken: list[tuple[str, int]]) -> dict[str, Any]:
-    return {
-        "pk": event.pk,
-        "seq": event.seq,
-        "at": f"{event.committed_at[:10]} {event.committed_at[11:23]} UTC",
-        "kind": _safe(event.kind),
-        "source": event.source,
-        "hash": event.hash[:12],
-        "verified": all(seq > event.seq for ref, seq in broken if ref == event.invocation_id),
-    }
-
-
 def _safe(text: str) -> str:
-    return visible.content(text)[0]
+    return visible.said(text)

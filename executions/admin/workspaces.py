@@ -11,6 +11,7 @@ from executions.models import Workspace, WorkspaceAccess
 from executions.services import workspaces
 from executions.services.workspaces import AddWorkspace, Grant
 from executions.states import Access
+from forge_project.kernel import actors
 from forge_project.kernel.read_only import ForgeAdmin, moment
 
 if TYPE_CHECKING:
@@ -95,14 +96,15 @@ class WorkspaceAdmin(ForgeAdmin):
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
         """A new one through the service; of an old one only the agents change."""
         if not change:
-            sent = form.cleaned_data
-            asked = AddWorkspace(name=sent["name"], path=sent["path"], hosts=sent["hosts"].split())
+            sent, actor = form.cleaned_data, actors.of(request.user)  # type: ignore[arg-type]
+            asked = AddWorkspace(name=sent["name"], path=sent["path"], hosts=sent["hosts"].split(), actor=actor)
             obj.pk = workspaces.add_workspace(asked).pk
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         """Grants and takes away through the services."""
+        actor = actors.of(request.user)  # type: ignore[arg-type]
         for row in formset.save(commit=False):
-            asked = Grant(workspace=row.workspace.name, agent=row.user.username, mode=Access(row.mode))
+            asked = Grant(workspace=row.workspace.name, agent=row.user.username, mode=Access(row.mode), actor=actor)
             workspaces.grant(asked)
         for row in formset.deleted_objects:
-            workspaces.revoke(row.workspace.name, row.user.username)
+            workspaces.revoke(row.workspace.name, row.user.username, actor=actor)

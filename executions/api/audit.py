@@ -6,11 +6,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from executions.api import queries, records, schemas
-from executions.models import Call
+from executions.models import Attempt, Call
 from executions.selectors import events, output, rows
 from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.paging import Order, PageQuery, count, number, page
 from forge_project.kernel.edge.requests import read_query, user_of
+
+_BY_NUMBER = Order((("round", number), ("n", number)))
 
 
 class Calls(APIView):
@@ -25,8 +27,24 @@ class Calls(APIView):
         """By their number; inputs and results are redacted."""
         query = read_query(request, PageQuery)
         row = rows.get_for(user_of(request), ref)
-        found = page(request, Call.objects.filter(execution=row), Order((("n", number),)), query)
+        found = page(request, Call.objects.filter(execution=row), _BY_NUMBER, query)
         return found.answer([records.call(one) for one in found.rows])
+
+
+class Attempts(APIView):
+    """Which workers tried an execution, and how each try ended."""
+
+    @extend_schema(
+        operation_id="executions_attempts",
+        parameters=[PageQuery],
+        responses={200: paged(schemas.Attempt), **problems(404)},
+    )
+    def get(self, request: Request, ref: str) -> Response:
+        """By their number; kept for good."""
+        query = read_query(request, PageQuery)
+        row = rows.get_for(user_of(request), ref)
+        found = page(request, Attempt.objects.filter(execution=row), Order((("number", number),)), query)
+        return found.answer([records.attempt(one) for one in found.rows])
 
 
 class Events(APIView):

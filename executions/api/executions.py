@@ -9,13 +9,16 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from executions.api import queries, schemas
+from executions.api.polls import patience
 from executions.api.records import full, record
 from executions.models import Execution
 from executions.selectors import rows, traces
+from executions.services.analysis import LinkAnalysis, link_analysis
 from executions.services.cancel import MAX_REASON, Cancel, cancel
-from executions.services.submission import SCHEMA, parse
+from executions.services.submission import ID, SCHEMA, parse
 from executions.services.submit import lookup, submit
 from executions.states import TERMINAL
+from forge_project.kernel.edge.etags import tagged
 from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.paging import Order, moment, page, ref
 from forge_project.kernel.edge.requests import Body, Query, read_query, user_of
@@ -30,6 +33,9 @@ _REPLAY = OpenApiParameter(
 _LOCATION = OpenApiParameter("Location", str, OpenApiParameter.HEADER, response=[202])
 _RETRY = OpenApiParameter("Retry-After", int, OpenApiParameter.HEADER, response=[202])
 _REQUEST = {"application/json": SCHEMA}
+_TAG = OpenApiParameter("ETag", str, OpenApiParameter.HEADER, response=[200, 304])
+_KNOWN = OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="an ETag this client has seen")
+_ANALYSIS = Body("analysis_ref", analysis_ref=ID)
 _REASON = Body("reason", reason={"type": "string", "minLength": 1, "maxLength": MAX_REASON})
 
 
@@ -54,8 +60,10 @@ class Executions(APIView):
     def post(self, request: Request) -> Response:
         """Accepts a script (`source`) or one `capability` request, once per idempotency key."""
         query = read_query(request, queries.Wait)
-        made = submit(parse(user_of(request), request.headers.get("Idempotency-Key"), request.data))
-        row = rows.wait(made.execution, query["wait"])
+        user = user_of(request)
+        made = submit(parse(user, request.headers.get("Idempotency-Key"), request.data))
+        with patience(user.pk, query["wait"]) as seconds:
+            row = rows.wait(made.execution, seconds)
         if not made.created:
             return Response(shown(request, row), headers={"Idempotent-Replay": "true"})
         if row.status in TERMINAL:
@@ -101,13 +109,20 @@ class One(APIView):
 
     @extend_schema(
         operation_id="executions_read",
-        parameters=[queries.Wait],
-        responses={200: schemas.Execution, **problems(404)},
+        parameters=[queries.Wait, _KNOWN, _TAG],
+        responses={
+            200: schemas.Execution,
+            304: OpenApiResponse(description="still as the ETag says"),
+            **problems(404),
+        },
     )
     def get(self, request: Request, ref: str) -> Response:
         """Its record."""
         query = read_query(request, queries.Wait)
-        return Response(shown(request, rows.wait(rows.get_for(user_of(request), ref), query["wait"])))
+        user = user_of(request)
+        with patience(user.pk, query["wait"]) as seconds:
+            row = rows.wait(rows.get_for(user, ref), seconds)
+        return tagged(request, shown(request, row))
 
 
 class Cancellation(APIView):
@@ -128,3 +143,21 @@ class Cancellation(APIView):
             shown(request, cancel(Cancel(execution_ref=row.pk, actor=f"user:{user.get_username()}", reason=reason))),
             202,
         )
+
+
+class Analysis(APIView):
+    """The outside analysis job of an execution."""
+
+    @extend_schema(
+        operation_id="executions_analysis",
+        request={"application/json": _ANALYSIS.schema},
+        responses={200: schemas.Execution, **problems(403, 404, 409, 415)},
+    )
+    def post(self, request: Request, ref: str) -> Response:
+        """Names it, or names another, while the execution has not finished."""
+        read_query(request, Query)
+        user = user_of(request)
+        row = rows.get_own(user, ref)
+        told = _ANALYSIS.read(request)["analysis_ref"]
+        asked = LinkAnalysis(execution_ref=row.pk, actor=f"user:{user.get_username()}", analysis_ref=told)
+        return Response(shown(request, link_analysis(asked)))

@@ -21,6 +21,7 @@ from executions.services.runtime import release_connections
 from executions.services.serving.migrations import schema
 from forge_project.kernel import transport
 from forge_project.kernel.errors import ForgeError, NotReady
+from forge_project.ledger import watch
 
 log = logging.getLogger("forge.health")
 BROKER_SECONDS = 2
@@ -79,6 +80,12 @@ def isolation() -> list[str]:
     return sorted(set(fresh.exclude(isolation="").values_list("isolation", flat=True)))
 
 
+def warnings() -> dict[str, str]:
+    """What somebody should see to while everything goes on: checkpoints that don't reach their sink."""
+    told = watch.sink_fault()
+    return {"checkpoints": told} if told else {}
+
+
 def faults() -> dict[str, str]:
     """Each part that is not usable, and why; never an address, a path or a password."""
     found = {}
@@ -118,4 +125,4 @@ class Readyz(_Open):
         if found:
             raise NotReady(f"not ready: {', '.join(found)}", parts=found)
         told = {"status": "ready", "parts": dict.fromkeys(PARTS, "ok")}
-        return Response(told | {"isolation": isolation()})
+        return Response(told | {"isolation": isolation(), "warnings": warnings()})

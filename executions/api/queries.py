@@ -19,7 +19,7 @@ class Wait(Query):
         min_value=0,
         max_value=MAX_WAIT_SECONDS,
         default=0,
-        help_text="seconds; answered earlier once finished, or once it waits for a person",
+        help_text="seconds; answered earlier once finished, once it waits for a person, or where too many wait already",
     )
 
 
@@ -34,6 +34,12 @@ class Filters(PageQuery):
     task = serializers.RegexField(_ID, required=False)
     created_after = serializers.DateTimeField(required=False, help_text="at or after")
     created_before = serializers.DateTimeField(required=False, help_text="before")
+
+
+class Signals(PageQuery):
+    """How many."""
+
+    limit = serializers.IntegerField(default=50, help_text="brought into 1..100")
 
 
 class Range(Query):

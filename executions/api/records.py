@@ -5,14 +5,17 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from executions.models import Call, Execution
+from executions.models import Attempt, Call, Execution
 from executions.selectors.traces import Traces
 from executions.services import sealed
-from executions.states import TERMINAL, SideEffect, Status
+from executions.services.rounds import may_ask_again
+from executions.states import TERMINAL, Kind, Status
 from forge_project.kernel import clock
 
-_REFS = ("client_ref", "correlation_id", "purpose", "code_sha256", "engine", "isolation", "selection_reason")
-_FLAGS = ("no_value", "unawaited", "termination_unconfirmed", "progress", "cancel_reason")
+_REFS = (
+    "client_ref", "correlation_id", "analysis_ref", "purpose", "code_sha256", "engine", "isolation", "selection_reason",
+)  # fmt: skip
+_FLAGS = ("round", "no_value", "unawaited", "termination_unconfirmed", "progress", "cancel_reason")
 _IDS = ("session_id", "root_session_id", "run_id", "turn_id", "tool_call_id")
 _PLAIN = ("interruption", "timeout_ms", "input_fingerprint", "decision_path", "side_effect", "retryable", "status")
 _TIMES = ("started_at", "effect_started_at", "finished_at")
@@ -32,6 +35,7 @@ def record(row: Execution, traces: Traces) -> dict[str, Any]:
         "metrics": row.metrics | {"turns": row.turns, "calls": traces.calls},
         "next": step(row, traces),
         "created_at": clock.text(row.created_at),
+        "expires_at": clock.text(row.expires_at),
         "updated_at": clock.text(row.updated_at),
     }
     told |= {name: getattr(row, name) for name in (*_IDS, *_PLAIN)} | row.scope
@@ -56,10 +60,12 @@ def _optional(row: Execution, traces: Traces) -> dict[str, Any]:
         error = {"code": row.error_code, "message": row.error_message, "retryable": row.retryable}
         error |= {"details": row.error_details} if row.error_details else {}
     return {
+        "limits": row.limits if row.kind == Kind.SCRIPT else {},
         "workspace": row.workspace.name if row.workspace else "",
         "on_behalf_of": row.on_behalf_of.get_username() if row.on_behalf_of else "",
         "approval_ref": traces.approval_ref,
         "error": error,
+        "held": {"reason": held.reason, "since": clock.text(held.placed_at)} if (held := traces.held) else {},
         "cancel_requested": row.cancel_requested_at is not None,
         "receipt": {"head": receipt.head, "seq": receipt.seq} if receipt else {},
     }
@@ -76,10 +82,16 @@ def step(row: Execution, traces: Traces) -> dict[str, Any]:
         case Status.UNKNOWN:
             told = "An effect may have happened; an operator looks into it. Do not repeat it."
             return {"action": "stop", "message": told}
+        case status if status not in TERMINAL and traces.held is not None:
+            told = f"It is {status}, and an operator holds it back: {traces.held.reason}"
+            return {"action": "wait", "after_s": 60, "message": told}
         case status if status not in TERMINAL:
             return {"action": "wait", "after_s": 1, "message": f"It is {status}; ask for this execution again."}
-    if row.retryable and row.side_effect == SideEffect.NOT_APPLIED:
-        return {"action": "resubmit", "message": f"{row.error_code}: nothing was applied; it may be asked again."}
+    if may_ask_again(row):
+        return {
+            "action": "resubmit",
+            "message": f"{row.error_code}: nothing was applied; the same key and body ask again.",
+        }
     return {"action": "stop", "message": f"{row.error_code}: {row.error_message}"}
 
 
@@ -102,5 +114,17 @@ def call(row: Call) -> dict[str, Any]:
         told["duration_ms"] = max(0, clock.millis(row.ended_at) - clock.millis(began))
     told |= {name: clock.text(at) for name in ("started_at", "ended_at") if (at := getattr(row, name)) is not None}
     told |= {"result": sealed.parse(row.shown_result)} if row.shown_result else {}
-    optional = ("paths", "result_digest", "error_code", "approval_ref", "purpose", "evidence", "artifact_refs")
+    optional = ("round", "paths", "result_digest", "error_code", "approval_ref", "purpose", "evidence", "artifact_refs")
     return told | {name: value for name in optional if (value := getattr(row, name))}
+
+
+def attempt(row: Attempt) -> dict[str, Any]:
+    """One worker's try, for every reader; in order of their numbers."""
+    told: dict[str, Any] = {
+        "number": row.number,
+        "worker": str(row.worker_id),
+        "started_at": clock.text(row.started_at),
+        "metrics": row.metrics,
+    }
+    told |= {"ended_at": clock.text(row.ended_at)} if row.ended_at is not None else {}
+    return told | {name: value for name in ("isolation", "guest_pid", "ending") if (value := getattr(row, name))}

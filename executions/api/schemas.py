@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from executions.capabilities.base import Effect, Recovery, Risk
+from executions.outbox.models import SignalKind
 from executions.states import CallStatus, Interruption, Kind, SideEffect, Status
 
 Schema = serializers.Serializer[Any]
@@ -26,6 +27,13 @@ class Fault(Schema):
     message = serializers.CharField(allow_blank=True)
     retryable = serializers.BooleanField()
     details = serializers.DictField(**_OPTIONAL)
+
+
+class Holding(Schema):
+    """That an operator lets nothing of it be dispatched for now."""
+
+    reason = serializers.CharField()
+    since = serializers.DateTimeField()
 
 
 class LedgerReceipt(Schema):
@@ -54,6 +62,7 @@ class Execution(Schema):
     turn_id = serializers.CharField()
     tool_call_id = serializers.CharField()
     correlation_id = serializers.CharField(**_OPTIONAL)
+    analysis_ref = serializers.CharField(**_OPTIONAL)
     task_id = serializers.CharField(**_OPTIONAL)
     node_id = serializers.CharField(**_OPTIONAL)
     run_no = serializers.IntegerField(**_OPTIONAL)
@@ -64,12 +73,16 @@ class Execution(Schema):
     purpose = serializers.CharField(**_OPTIONAL)
     interruption = serializers.ChoiceField(Interruption.choices)
     timeout_ms = serializers.IntegerField()
+    limits = serializers.DictField(**_OPTIONAL)
     approval_ref = serializers.CharField(**_OPTIONAL)
     result = serializers.JSONField(**_OPTIONAL)
     no_value = serializers.BooleanField(**_OPTIONAL)
     error = Fault(**_OPTIONAL)
     evidence = serializers.ListField(child=serializers.DictField())
     artifact_refs = serializers.ListField(child=serializers.CharField())
+    round = serializers.IntegerField(
+        **_OPTIONAL, help_text="which asking of the key this is, from 1; absent: the first"
+    )
     attempt_count = serializers.IntegerField()
     input_fingerprint = serializers.CharField()
     code_sha256 = serializers.CharField(**_OPTIONAL)
@@ -82,12 +95,14 @@ class Execution(Schema):
     termination_unconfirmed = serializers.BooleanField(**_OPTIONAL)
     next = Next()
     receipt = LedgerReceipt(**_OPTIONAL)
+    held = Holding(**_OPTIONAL)
     cancel_requested = serializers.BooleanField(**_OPTIONAL)
     cancel_reason = serializers.CharField(**_OPTIONAL)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(**_OPTIONAL)
     effect_started_at = serializers.DateTimeField(**_OPTIONAL)
     finished_at = serializers.DateTimeField(**_OPTIONAL)
+    expires_at = serializers.DateTimeField(help_text="when what nobody answers ends")
     updated_at = serializers.DateTimeField()
 
 
@@ -95,6 +110,7 @@ class Call(Schema):
     """One use of a capability; input and result are redacted."""
 
     call_id = serializers.CharField()
+    round = serializers.IntegerField(**_OPTIONAL)
     n = serializers.IntegerField()
     tool = serializers.CharField()
     effect = serializers.ChoiceField([*Effect], allow_blank=True, help_text="empty for a tool that is not there")
@@ -115,6 +131,19 @@ class Call(Schema):
     started_at = serializers.DateTimeField(**_OPTIONAL)
     ended_at = serializers.DateTimeField(**_OPTIONAL)
     duration_ms = serializers.IntegerField(**_OPTIONAL)
+
+
+class Attempt(Schema):
+    """One worker's try at an execution. `metrics` are the execution's when it ended."""
+
+    number = serializers.IntegerField()
+    worker = serializers.CharField()
+    isolation = serializers.CharField(**_OPTIONAL)
+    guest_pid = serializers.IntegerField(**_OPTIONAL)
+    started_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(**_OPTIONAL)
+    ending = serializers.CharField(**_OPTIONAL)
+    metrics = serializers.DictField()
 
 
 class LedgerEvent(Schema):
@@ -156,3 +185,47 @@ class Capability(Schema):
     decision = serializers.ChoiceField(["ALLOW", "REVIEW"])
     input_schema = serializers.DictField()
     result_schema = serializers.DictField()
+
+
+class Signal(Schema):
+    """Something an observer is told; the optional fields are those of the execution, absent when empty."""
+
+    signal_ref = serializers.CharField()
+    kind = serializers.ChoiceField(SignalKind.choices)
+    execution_ref = serializers.CharField()
+    attempt = serializers.IntegerField()
+    task_id = serializers.CharField(**_OPTIONAL)
+    node_id = serializers.CharField(**_OPTIONAL)
+    run_no = serializers.IntegerField(**_OPTIONAL)
+    role_ref = serializers.CharField(**_OPTIONAL)
+    worker_ref = serializers.CharField(**_OPTIONAL)
+    status = serializers.ChoiceField(Status.choices)
+    side_effect = serializers.ChoiceField(SideEffect.choices)
+    error_code = serializers.CharField(**_OPTIONAL)
+    approval_ref = serializers.CharField(**_OPTIONAL)
+    approval_state = serializers.CharField(**_OPTIONAL)
+    created_at = serializers.DateTimeField()
+
+
+class Acknowledged(Schema):
+    """Whether this was the first time."""
+
+    acknowledged = serializers.BooleanField()
+
+
+class Webhook(Schema):
+    """Where signals are sent. `url` for its owner only."""
+
+    webhook_ref = serializers.CharField()
+    owner = serializers.CharField()
+    origin = serializers.CharField()
+    url = serializers.CharField(**_OPTIONAL)
+    kinds = serializers.ListField(child=serializers.ChoiceField(SignalKind.choices))
+    everything = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
+
+
+class NewWebhook(Webhook):
+    """With the secret that signs, this once."""
+
+    secret = serializers.CharField()

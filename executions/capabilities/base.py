@@ -72,6 +72,11 @@ class Capability(ABC):
     def describe(self, request: Request, seen: Precondition) -> Description:
         """What a person is asked to approve."""
 
+    def paths(self, value: Any, seen: Precondition | None) -> list[str]:
+        """Which files of the workspace the effect writes, as far as the input and what was seen tell."""
+        path = value.get("path") if self.effect == Effect.WRITE and isinstance(value, dict) else None
+        return [path] if isinstance(path, str) else []
+
     def aim(self, given: Mapping[str, Any], artifacts: ArtifactStore) -> dict[str, Any]:
         """What rules see as `target`, in one spelling: `./a` is `a`. A key that is left out fails a condition on it.
 

@@ -83,6 +83,10 @@ class PatchApply(Capability):
             failpoints.reach("effect.after")
         return Outcome(result=_result(request, seen), effect_applied=True, evidence=_evidence(seen["files"]))
 
+    def paths(self, value: Any, seen: Precondition | None) -> list[str]:
+        """They stand in the proposal, so nobody knows them before it was looked at."""
+        return [] if seen is None else [file["path"] for file in seen["files"]]
+
     def reconcile(self, request: Request, seen: Precondition) -> Settled:
         """No rename done: not applied. Some done and the rest staged: finished, applied. Safe to repeat."""
         with Tree(request) as tree:

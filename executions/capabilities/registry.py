@@ -15,6 +15,7 @@ BUILT_IN = (
     "executions.capabilities.search",
     "executions.capabilities.materialize",
     "executions.capabilities.patch",
+    "executions.capabilities.sleep",
 )
 
 

@@ -15,7 +15,7 @@ from executions.states import TERMINAL, Status
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, Missing
 
-POLL_SECONDS = 0.1
+FIRST_POLL, POLL_GROWTH, LAST_POLL = 0.02, 1.4, 0.2  # seconds: what is short is seen soon, what is long costs little
 AT_REST = TERMINAL | {Status.WAITING_APPROVAL, Status.UNKNOWN}  # nothing moves until somebody acts
 FILTERS = {
     "status": "status",
@@ -55,6 +55,22 @@ def get_to_cancel(user: User, ref: str) -> Execution:
     return found
 
 
+def get_to_resolve(user: User, ref: str) -> Execution:
+    """As `get_for`, for who may say what became of an effect: an operator, never an agent. Raises Missing, Denied."""
+    found = get_for(user, ref)
+    if is_agent(user) or not user.has_perm("executions.resolve_execution"):
+        raise Denied("this needs the permission to resolve unknown calls", rule="execution.resolve")
+    return found
+
+
+def get_own(user: User, ref: str) -> Execution:
+    """As `get_for`, for its caller alone. Raises Missing, Denied."""
+    found = get_for(user, ref)
+    if found.caller_id != user.pk:
+        raise Denied("this is its caller's to say", rule="execution.own")
+    return found
+
+
 def matching(user: User, wanted: Mapping[str, Any]) -> QuerySet[Execution]:
     """Those visible to `user` that fit FILTERS' values; `begun` is started_at, last where not started. No results."""
     fit = {FILTERS[name]: value for name, value in wanted.items() if name in FILTERS}
@@ -65,8 +81,9 @@ def matching(user: User, wanted: Mapping[str, Any]) -> QuerySet[Execution]:
 def wait(row: Execution, seconds: int) -> Execution:
     """The row as it is once it rests (finished, or waiting for somebody), at the latest after `seconds`."""
     deadline = clock.monotonic() + seconds
-    status = row.status
+    status, pause = row.status, FIRST_POLL
     while status not in AT_REST and (left := deadline - clock.monotonic()) > 0:
-        time.sleep(min(POLL_SECONDS, left))
+        time.sleep(min(pause, left))
+        pause = min(pause * POLL_GROWTH, LAST_POLL)
         status = Execution.objects.values_list("status", flat=True).get(pk=row.pk)
     return row if not seconds else Execution.objects.select_related("workspace", "on_behalf_of").get(pk=row.pk)

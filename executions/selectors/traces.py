@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, F
 
 from approvals.models import Approval
 from approvals.states import State
+from executions.bounds import Hold
 from executions.models import Call, Execution
+from executions.selectors import holds
 from executions.states import TERMINAL
 from forge_project.ledger.models import Invocation
 from forge_project.ledger.selectors import Receipt
@@ -26,25 +28,38 @@ class Traces:
     evidence: list[dict[str, Any]] = field(default_factory=list)
     artifact_refs: list[str] = field(default_factory=list)
     receipt: Receipt | None = None
+    held: Hold | None = None
 
 
 def of(rows: Iterable[Execution]) -> dict[str, Traces]:
     """The traces by ref, of every row."""
-    ended = {row.pk: row.status in TERMINAL for row in rows}
+    rows = list(rows)
+    refs = [row.pk for row in rows]
+    chains = {row.invocation_id: row.pk for row in rows if row.status in TERMINAL}
     found: dict[str, Traces] = defaultdict(Traces)
-    calls = Call.objects.filter(execution__in=list(ended))
+    calls = Call.objects.filter(execution__in=refs, round=F("execution__round"))
     for ref, count in calls.values_list("execution").annotate(n=Count("pk")):
         found[ref].calls = count
     left = calls.exclude(evidence=[], artifact_refs=[]).order_by("n")
     for ref, evidence, artifacts in left.values_list("execution", "evidence", "artifact_refs"):
         found[ref].evidence += evidence
         found[ref].artifact_refs += [artifact for artifact in artifacts if artifact not in found[ref].artifact_refs]
-    asked = Approval.objects.filter(execution_ref__in=list(ended)).order_by("requested_at", "ref")
+    asked = Approval.objects.filter(execution_ref__in=refs).order_by("requested_at", "ref")
     best: dict[str, int] = defaultdict(int)
     for approval, ref, state in asked.values_list("ref", "execution_ref", "state"):
         if (rank := _RANK.get(State(state), 0)) >= best[ref]:
             best[ref], found[ref].approval_ref = rank, approval
-    heads = Invocation.objects.filter(pk__in=[ref for ref, over in ended.items() if over])
-    for ref, head, seq in heads.values_list("pk", "head_hash", "head_seq"):
-        found[ref].receipt = Receipt(head=head, seq=seq)
+    heads = Invocation.objects.filter(pk__in=list(chains))
+    for chain, head, seq in heads.values_list("pk", "head_hash", "head_seq"):
+        found[chains[chain]].receipt = Receipt(head=head, seq=seq)
+    for row, hold in _held(rows):
+        found[row.pk].held = hold
     return found
+
+
+def _held(rows: list[Execution]) -> Iterable[tuple[Execution, Hold]]:
+    """What stands in the way of those that have not ended."""
+    standing = holds.standing() if any(row.status not in TERMINAL for row in rows) else []
+    for row in rows if standing else ():
+        if row.status not in TERMINAL and (hold := holds.held_by(row, (), standing)) is not None:
+            yield row, hold

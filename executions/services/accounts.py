@@ -1,10 +1,8 @@
 """Accounts: people with their roles, agents with their owners, tokens shown once, and the end of an agent."""
 
-import getpass
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
 
 from django.contrib.auth import password_validation
 from django.contrib.auth.models import Group, User
@@ -13,14 +11,18 @@ from django.db import IntegrityError, transaction
 from knox.models import AuthToken
 
 from approvals.eligibility import is_agent
-from approvals.models import Agent
+from approvals.models import Agent, Approval
+from approvals.services import revoke_in, revoke_tokens
+from approvals.states import LIVE as LIVE_APPROVALS
 from executions.models import Execution
 from executions.services.cancel import Cancel, cancel
 from executions.states import LIVE
-from forge_project.kernel.errors import Conflict, Denied, Invalid, Missing
+from forge_project.kernel import actors
+from forge_project.kernel.errors import Conflict, Invalid, Missing
+from forge_project.ledger.governance import governing, record
+from forge_project.ledger.writing import writing
 
 ROLES = ("approvers", "operators", "auditors")
-MAX_DAYS = 365
 _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]{1,150}")
 
 
@@ -31,6 +33,7 @@ class CreateAgent:
     name: str
     owner: str
     acts_for: Sequence[str] = ()
+    actor: str = field(default_factory=actors.shell)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,19 +43,22 @@ class AddPerson:
     name: str
     password: str
     roles: Sequence[str] = ()
+    actor: str = field(default_factory=actors.shell)
 
 
 def create_agent(asked: CreateAgent) -> Agent:
     """The new agent; its account has no password. Raises Invalid, Missing, Conflict."""
     if not _VISIBLE_ASCII.fullmatch(asked.name):  # it becomes part of ids in the ledger
         raise Invalid("an agent's name is 1-150 visible ASCII characters", path="/name")
-    with transaction.atomic():
+    with governing():
         owner = person(asked.owner)
         acts_for = [person(name) for name in asked.acts_for]
         user = _new_user(asked.name)
         user.groups.set(Group.objects.filter(name="agents"))
         agent = Agent.objects.create(user=user, owner=owner)
         agent.acts_for.set(acts_for)
+        people = sorted(user.username for user in acts_for)
+        record("agent.created", actor=asked.actor, name=user.username, owner=owner.username, acts_for=people)
     return agent
 
 
@@ -64,37 +70,38 @@ def add_person(asked: AddPerson) -> User:
         password_validation.validate_password(asked.password, User(username=asked.name))
     except ValidationError as fault:
         raise Invalid(" ".join(fault.messages), path="/password") from None
-    with transaction.atomic():
+    with governing():
         user = _new_user(asked.name, password=asked.password, staff=True)
         user.groups.set(Group.objects.filter(name__in=asked.roles))
+        record("person.added", actor=asked.actor, name=user.username, roles=sorted(set(asked.roles)))
     return user
 
 
-def issue_token(user: User, days: int) -> str:
-    """A new API token of an active account, in the clear for the only time. Raises Invalid, Denied."""
-    if not 1 <= days <= MAX_DAYS:
-        raise Invalid(f"a token lives 1 to {MAX_DAYS} days", path="/days")
-    if not user.is_active:
-        raise Denied(f"{user.username} is not active", rule="token.inactive")
-    _, token = AuthToken.objects.create(user=user, expiry=timedelta(days=days))
-    return str(token)
-
-
-def revoke_agent(name: str) -> list[str]:
-    """Ends an agent: its account, its tokens, its live executions (their refs). Raises Missing. Safe to repeat."""
-    user = agent(name).user
-    with transaction.atomic():  # first, so that nothing new is accepted while the rest is cancelled
-        User.objects.filter(pk=user.pk).update(is_active=False)
-        AuthToken.objects.filter(user=user).delete()
+def revoke_agent(name: str, *, actor: str = "") -> list[str]:
+    """Ends an agent: account, tokens, live executions (their refs), approvals. Raises Missing. Safe to repeat."""
+    user, actor = agent(name).user, actor or actors.shell()
+    with governing():  # first, so that nothing new is accepted while the rest is cancelled
+        if User.objects.filter(pk=user.pk, is_active=True).update(is_active=False):
+            record("agent.revoked", actor=actor, name=name)
+        revoke_tokens(AuthToken.objects.filter(user=user), actor=actor)
     live = Execution.objects.filter(caller=user, status__in=LIVE, cancel_requested_at=None).order_by("created_at")
     cancelled = []
     for ref in list(live.values_list("pk", flat=True)):
         try:
-            cancel(Cancel(execution_ref=ref, actor=f"os:{getpass.getuser()}", reason="the agent was revoked"))
+            cancel(Cancel(execution_ref=ref, actor=actor, reason="the agent was revoked"))
         except Conflict:  # it finished by itself
             continue
         cancelled.append(ref)
+    _void_approvals(user)
     return cancelled
+
+
+def _void_approvals(user: User) -> None:
+    """Nothing it asked may be decided or used any more, whatever still runs."""
+    asked = Approval.objects.filter(caller=user, state__in=LIVE_APPROVALS)
+    for ref, where in list(asked.values_list("pk", "invocation_id")):
+        with writing(where) as page:
+            revoke_in(page, ref, "the agent was revoked")
 
 
 def agent(name: str) -> Agent:

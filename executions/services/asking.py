@@ -13,7 +13,9 @@ from approvals.services.notices import announce
 from approvals.states import NoticeKind, State
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
-from executions.services import previews, sealed
+from executions.outbox.models import SignalKind
+from executions.outbox.tell import tell
+from executions.services import journal, previews, sealed
 from executions.services.requests import artifacts_of, scopes
 from executions.states import CallStatus
 from executions.transitions import move_call
@@ -125,5 +127,9 @@ def ask_person(
     )
     if approval.state == State.PENDING and not answer_in(page, approval, grants):
         announce(page, approval, NoticeKind.ASKED)
-    move_call(page, call, CallStatus.AWAITING_APPROVAL, approval_ref=approval.ref, times_asked=call.times_asked + 1)
+    paths = journal.shown_paths(execution.ref, capability, sealed.unseal(call.sealed_input), seen)
+    again = {"approval_ref": approval.ref, "times_asked": call.times_asked + 1}
+    move_call(page, call, CallStatus.AWAITING_APPROVAL, paths=paths, **again)
+    if approval.state == State.PENDING:  # what a standing grant answered waits for nobody
+        tell(execution, SignalKind.APPROVAL_REQUESTED, approval_ref=approval.ref, approval_state=approval.state)
     return approval

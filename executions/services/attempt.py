@@ -28,6 +28,8 @@ class Attempt:
     execution: Execution
     started: float = field(default_factory=clock.monotonic)
     ended: threading.Event = field(default_factory=threading.Event)
+    hold: int | None = None  # an operator holds what was to be dispatched
+    stopping: bool = False  # written: from here on it is cancelled, timed out or unknown
     _asked_at: float = 0.0
     _cancelled: bool = False
     _expires: float = 0.0
@@ -55,10 +57,10 @@ class Attempt:
         """The conditions of this attempt's dispatches."""
         return Guard(lease=self.lease, runtime=self.runtime, deadline=self.deadline, ended=self.ended)
 
-    def cancelled(self) -> bool:
-        """Whether someone asked for the end; the row is read at most twice a second."""
+    def cancelled(self, *, look: bool = False) -> bool:
+        """Whether someone asked for the end; the row is read at most twice a second, or now (`look`)."""
         now = clock.monotonic()
-        if not self._cancelled and now - self._asked_at >= CANCEL_POLL_SECONDS:
+        if not self._cancelled and (look or now - self._asked_at >= CANCEL_POLL_SECONDS):
             self._asked_at = now
             rows = Execution.objects.filter(pk=self.lease.ref)
             self._cancelled = rows.exclude(cancel_requested_at=None).exists()

@@ -17,23 +17,24 @@ from forge_project.ledger.verify import verify
 _EXECUTION = (
     "kind", "capability", "status", "side_effect", "caller_ref", "idempotency_key", "client_ref", "session_id",
     "root_session_id", "run_id", "turn_id", "tool_call_id", "correlation_id", "scope", "purpose", "interruption",
-    "timeout_ms", "limits", "input_fingerprint", "code_sha256", "attempt", "turns", "crashes", "active_ms", "cpu_ms",
-    "cancel_requested_at", "cancel_requested_by", "cancel_reason", "no_value", "error_code", "error_message",
+    "timeout_ms", "limits", "input_fingerprint", "code_sha256", "round", "attempt", "turns", "crashes", "active_ms",
+    "cpu_ms", "cancel_requested_at", "cancel_requested_by", "cancel_reason", "no_value", "error_code", "error_message",
     "error_details", "retryable", "decision_path", "unawaited", "engine", "isolation", "selection_reason", "metrics",
     "termination_unconfirmed", "quarantined", "created_at", "started_at", "effect_started_at", "finished_at",
 )  # fmt: skip
 _ATTEMPT = ("number", "isolation", "started_at", "ended_at", "ending", "metrics")
 _CALL = (
-    "n", "call_id", "operation_id", "tool", "effect", "recovery_mode", "status", "side_effect", "input_digest", "paths",
-    "purpose", "attempt", "times_asked", "result_digest", "error_code", "evidence", "artifact_refs", "requested_at",
-    "started_at", "ended_at",
+    "round", "n", "call_id", "operation_id", "tool", "effect", "recovery_mode", "status", "side_effect", "input_digest",
+    "paths", "purpose", "attempt", "times_asked", "result_digest", "error_code", "evidence", "artifact_refs",
+    "requested_at", "started_at", "ended_at",
 )  # fmt: skip
 _PAGE = 500
 
 
 def audit(ref: str) -> dict[str, Any]:
     """{execution, attempts, calls (each with its approvals), events, verify}, as JSON. Raises Missing."""
-    row = Execution.objects.select_related("workspace", "on_behalf_of").filter(pk=ref).first()
+    rows = Execution.objects.select_related("workspace", "on_behalf_of").filter(pk=ref)
+    row = None if "\0" in ref else rows.first()  # no column holds it, and PostgreSQL can't be asked for it
     if row is None:
         raise Missing(f"no such execution: {ref}")
     asked = Approval.objects.filter(execution_ref=ref).select_related("decided_by", "revoked_by")
@@ -42,7 +43,9 @@ def audit(ref: str) -> dict[str, Any]:
     return {
         "execution": _execution(row),
         "attempts": [_attempt(one) for one in row.attempts.select_related("worker").order_by("number")],
-        "calls": [_call(call, [a for a in asked if a.call_id == call.call_id]) for call in row.calls.order_by("n")],
+        "calls": [
+            _call(call, [a for a in asked if a.call_id == call.call_id]) for call in row.calls.order_by("round", "n")
+        ],
         "events": list(_events(ref)),
         "verify": {"events": report.events, "findings": [asdict(finding) for finding in report.findings]},
     }

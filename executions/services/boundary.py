@@ -7,7 +7,7 @@ from approvals.policy import Verdict, judge
 from approvals.services.consume import Consume, consume
 from executions.capabilities.base import Capability, Precondition
 from executions.models import Call, Execution
-from executions.services import asking, journal, reviewing
+from executions.services import asking, journal, reviewing, sealed
 from executions.services.guard import Guard
 from executions.services.reviewing import Passed
 from executions.states import CallStatus, SideEffect
@@ -51,9 +51,11 @@ class Boundary:
     def _cross(self, precondition: Precondition) -> Call:
         call = copy(self._call)  # every write is conditional on what it says; it counts only once committed
         with writing(self._guard.lease.ref) as page:
-            execution = self._guard.pass_dispatch(page, writes=not self._quiet)
+            execution = self._guard.pass_dispatch(page, writes=not self._quiet, tools=[self._call.tool])
             self._permit(page, call, execution, precondition)
-            journal.prepare(page, call, self._guard.lease.attempt, precondition)
+            value = sealed.unseal(call.sealed_input)
+            paths = journal.shown_paths(execution.ref, self._capability, value, precondition)
+            journal.prepare(page, call, self._guard.lease.attempt, precondition, paths=paths)
             if not self._quiet:
                 _mark_started(execution)
         return call

@@ -1,21 +1,24 @@
 """Runs one call in a pool thread: asks, crosses the boundary, applies once, writes the outcome at once."""
 
-from contextlib import nullcontext
+import time
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from django.db import InterfaceError, OperationalError
 
 from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict, asked_outside, judge
 from approvals.services.grant_use import covering
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
-from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost
+from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
-from executions.services import asking, journal, late, reviewing, sealed, settle
+from executions.services import asking, journal, late, reviewing, sealed, settle, volume
 from executions.services.boundary import Boundary, MustAsk, denied
-from executions.services.faults import fault_of
+from executions.services.faults import fault_of, log
 from executions.services.guard import Guard
 from executions.services.journal import Ended
 from executions.services.locks import workspace_lock
@@ -24,10 +27,12 @@ from executions.services.reviewing import Passed
 from executions.services.runtime import release_connections
 from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect
-from executions.transitions import held
+from executions.transitions import check_held, held
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Denied, ForgeError, Unidentified
 from forge_project.ledger.writing import writing
+
+_AGAIN_AFTER = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,7 @@ class Report:
     state: Literal["ended", "waiting", "unknown", "stopped"]
     told: dict[str, Any] | None = None
     unwritten: Ended | None = None
+    hold: int | None = None  # what stopped it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +80,11 @@ def run(job: Job) -> Report:
         if job.call.effect in journal.QUIET:
             return _run_reviewed(job, execution, request, passed)
         place = execution.workspace
-        with workspace_lock(place.name, job.guard.deadline) if place else nullcontext():
+        guard = job.guard
+        with workspace_lock(place.name, guard.deadline, guard.given_up) if place else nullcontext():
             return _run_effect(job, execution, request, passed)
+    except Held as held:
+        return Report(n=job.call.n, state="stopped", hold=held.facts["hold"])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
         return Report(n=job.call.n, state="stopped")
     finally:
@@ -87,8 +96,10 @@ def _run_quiet(job: Job, execution: Execution) -> Report:
     if job.call.effect not in journal.QUIET:
         raise AssertionError(f"{job.call.call_id} was dispatched by nobody here")
     request = request_of(job.call, execution)
+    failpoints.reach("effect.before")
     try:
         outcome = job.capability.execute(request, _NoBoundary(job.call.operation_id))
+        failpoints.reach("effect.after")
     except Exception as error:
         ended = Ended(fault=fault_of(error, job.call.call_id))
     else:
@@ -115,7 +126,7 @@ def _run_reviewed(job: Job, execution: Execution, request: Request, passed: Pass
         boundary.begin(job.capability.observe(request))
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         raise
     except Exception as error:
         fault = fault_of(error, job.call.call_id)
@@ -129,7 +140,7 @@ def _run_effect(job: Job, execution: Execution, request: Request, passed: Passed
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         if boundary.begun is None:
             raise
         return _look(job, execution, fault_of(DeadlinePassed("stopped after its effect began"), job.call.call_id))
@@ -151,24 +162,10 @@ def _admit(job: Job, execution: Execution, request: Request) -> Report | Passed 
         return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
     if verdict.decision == "ALLOW":
         return None
-    told = _consult(job, execution, request, verdict) if reviewing.asked_for(verdict) else None
+    told = reviewing.consult(job.guard.lease, execution, job.call, job.capability, request, verdict)
     if isinstance(told, Fault):
         return _refuse(job, told, rejected=True)
     return told or _ask(job, execution, request)
-
-
-def _consult(job: Job, execution: Execution, request: Request, verdict: Verdict) -> Fault | Passed | None:
-    """What the reviewers say; None where a person has to, by a standing grant or afresh."""
-    if covering(asking.of_call(execution, job.capability, job.call), execution.ref, verdict):
-        return None
-    try:
-        seen = job.capability.observe(request)
-        told = job.capability.describe(request, seen)
-    except Exception:  # asking a person meets it again, and says so
-        return None
-    return reviewing.consult(
-        job.guard.lease, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told
-    )
 
 
 def _ask(job: Job, execution: Execution, request: Request) -> Report:
@@ -181,7 +178,7 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
 
         def write() -> None:
             with writing(job.guard.lease.ref) as page:
-                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET)
+                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET, tools=[job.call.tool])
                 verdict = judge(question)
                 if verdict.decision == "DENY":
                     raise denied(verdict)
@@ -191,7 +188,7 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
                 )
 
         asking.settled(write, [question])
-    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
+    except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
         raise
     except Exception as error:
         return _refuse(job, fault_of(error, job.call.call_id), rejected=isinstance(error, Denied))
@@ -213,13 +210,28 @@ def _commit(job: Job, execution: Execution, outcome: Outcome) -> Report:
     stored = [store(artifact.content) for artifact in outcome.artifacts]
     failpoints.reach("t2.before")
     try:
-        ended = _write_outcome(job, execution, outcome, stored, SideEffect.NOT_STARTED if quiet else applied)
+        ended = _kept(job, execution, outcome, stored, SideEffect.NOT_STARTED if quiet else applied)
     except LeaseLost:
         if not quiet:
             late.keep(job.call, job.guard.lease, _checked(outcome, job.limits, applied), stored)
         raise
     failpoints.reach("t2.after")
     return Report(n=job.call.n, state="ended", told=ended.told())
+
+
+def _kept(job: Job, execution: Execution, outcome: Outcome, stored: list[str], effect: SideEffect) -> Ended:
+    """As `_write_outcome`, through an outage of the database: what is known must not become unknown by it."""
+    for seconds in _AGAIN_AFTER:
+        try:
+            return _write_outcome(job, execution, outcome, stored, effect)
+        except (OperationalError, InterfaceError) as error:
+            log.warning("outcome not written yet: %s: %s", job.call.call_id, type(error).__name__)
+            trouble = error
+        release_connections()
+        time.sleep(seconds)
+        with suppress(OperationalError, InterfaceError):
+            job.call.refresh_from_db()  # the commit may have come through though its answer did not
+    raise trouble
 
 
 def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: list[str], effect: SideEffect) -> Ended:
@@ -245,7 +257,9 @@ def _write_outcome(job: Job, execution: Execution, outcome: Outcome, stored: lis
             for at, (artifact, digest) in enumerate(zip(outcome.artifacts, stored, strict=True))
         ]
         ended = _checked(outcome, job.limits, effect, tuple(refs))
-        journal.finish(page, job.call, ended)
+        if job.call.status == CallStatus.PREPARED:
+            journal.finish(page, job.call, ended)
+            volume.add(execution, volume.size(ended.told()))
     return ended
 
 
@@ -264,12 +278,21 @@ def _checked(outcome: Outcome, limits: Limits, effect: SideEffect, refs: tuple[s
 
 
 def _look(job: Job, execution: Execution, failure: Fault) -> Report:
-    """The executor failed after its effect began: settled at once by looking, never by doing it again."""
-    seen = settle.observe(job.call, execution, job.capability)
-    with writing(job.guard.lease.ref) as page:
-        held(page, job.guard.lease)
-        job.call.refresh_from_db()
-        kept = settle.write(page, job.call, job.guard.lease.attempt, seen, failure, retry=False)
+    """The executor failed after its effect began: settled at once by looking, never by doing it again.
+
+    Under a lost lease nobody looks: that is its new holder's business, and looking may finish what was begun.
+    """
+    lease = job.guard.lease
+    try:
+        check_held(lease)
+        seen = settle.observe(job.call, execution, job.capability)
+        with writing(lease.ref) as page:
+            held(page, lease)
+            job.call.refresh_from_db()
+            kept = settle.write(page, job.call, lease.attempt, seen, failure, retry=False)
+    except LeaseLost:
+        late.keep(job.call, lease, Ended(fault=failure, side_effect=SideEffect.UNKNOWN), ())
+        raise
     settle.discard(job.call, execution)
     if kept == "unknown":
         return Report(n=job.call.n, state="unknown")

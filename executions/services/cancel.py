@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from executions.models import Execution
-from executions.services.finish import End, finish
+from executions.services.finish import End, finish, refuse_open_calls
 from executions.services.shapes import Fault
 from executions.states import TERMINAL, Status
 from forge_project.kernel import clock
@@ -41,6 +41,8 @@ def cancel(asked: Cancel) -> Execution:
             Execution.objects.filter(pk=execution.pk).update(updated_at=now, **asked_now)
             page.add(fact("execution.cancel_requested", actor=asked.actor, reason=reason, was=execution.status))
             execution.refresh_from_db()
+            if execution.status == Status.UNKNOWN:  # what it had asked for waited for its going on
+                refuse_open_calls(page, execution, f"cancelled: {reason}")
         if execution.status in (Status.QUEUED, Status.WAITING_APPROVAL):
             fault = Fault(code="CANCELLED", message=f"cancelled: {reason}")
             finish(page, execution, End(status=Status.CANCELLED, fault=fault), lease=None)

@@ -9,29 +9,20 @@ from executions.capabilities.base import Effect
 from executions.errors import StateChanged
 from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE, Complete, Fatal, StateWrite, Turn
-from executions.services import catalog, finish, journal, session_state, settle, streams
+from executions.services import catalog, finish, journal, session_state, settle, streams, volume
 from executions.services.attempt import Attempt
 from executions.services.finish import UNKNOWN_EFFECT, End
 from executions.services.journal import Ended
 from executions.services.locks import workspace_lock
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Status
-from executions.transitions import held, move
+from executions.transitions import held
 from forge_project.kernel import clock, failpoints
-from forge_project.ledger.events import fact
+from forge_project.kernel.errors import TooLarge
 from forge_project.ledger.writing import writing
 
 _LOCK_SECONDS = 30.0
 RETRYABLE = frozenset(("TIMEOUT", "ENGINE_NOT_READY"))
-
-
-def stopping(attempt: Attempt, reason: str) -> None:
-    """Says that the end was asked for: from here on only cancelled, timed_out or unknown can be recorded."""
-    with writing(attempt.lease.ref) as page:
-        execution = held(page, attempt.lease)
-        if execution.status == Status.RUNNING:
-            event = fact("execution.stopping", attempt=attempt.lease.attempt, reason=reason)
-            move(page, execution, Status.STOPPING, event, lease=attempt.lease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +56,12 @@ def _write(attempt: Attempt, end: End, left: Leftovers) -> None:
         for call, seen in lost:
             settle.write(page, call, attempt.lease.attempt, seen, retry=False)
         columns = (end.columns or {}) | _say(execution, left.last_turn)
+        kept = sum(volume.size(ended.told()) for _, ended in left.unwritten)
+        kept += streams.size(left.last_turn) if left.last_turn else 0
+        result = 0 if end.value is NO_VALUE else volume.size(end.value)
+        if end.fault is None and (fault := _too_much(execution, kept + result)) is not None:
+            end, result = replace(end, status=Status.FAILED, value=NO_VALUE, fault=fault), 0
+        volume.add(execution, kept + result)
         if end.fault is None and left.state is not None:
             session_state.commit(execution, left.state, left.writes)
         if Call.objects.filter(execution=execution, status=CallStatus.UNKNOWN).exists():
@@ -72,6 +69,14 @@ def _write(attempt: Attempt, end: End, left: Leftovers) -> None:
         finish.finish(page, execution, replace(end, columns=columns), lease=attempt.lease)
     for call, _ in lost:
         settle.discard(call, attempt.execution)
+
+
+def _too_much(execution: Execution, kept: int) -> Fault | None:
+    try:
+        volume.within(execution, kept)
+    except TooLarge as error:
+        return Fault(code=error.code, message=error.message, details=error.facts)
+    return None
 
 
 def _observe_lost(attempt: Attempt, written: set[int]) -> list[tuple[Call, settle.Observed]]:

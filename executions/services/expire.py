@@ -1,5 +1,9 @@
 """Ends what nobody answers: executions past their absolute expiry, approvals past theirs."""
 
+import logging
+
+from django.db import Error as DatabaseFault
+
 from approvals.services.expire import expire_due as expire_approvals
 from executions.models import Execution
 from executions.services.finish import End, finish
@@ -9,6 +13,7 @@ from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict
 from forge_project.ledger.writing import writing
 
+log = logging.getLogger("forge.executions")
 EXPIRED = Fault(code="TIMEOUT", message="nothing answered before the execution expired", retryable=True)
 _IDLE = (Status.QUEUED, Status.WAITING_APPROVAL)
 
@@ -27,5 +32,10 @@ def _expire(ref: str) -> int:
                 return 0
             finish(page, execution, End(status=Status.TIMED_OUT, fault=EXPIRED), lease=None)
     except Conflict:
+        return 0
+    except DatabaseFault:
+        raise
+    except Exception as error:  # a bad row stops no other; reconcile or an operator will meet it
+        log.error("not expired: %s", ref, exc_info=error)
         return 0
     return 1

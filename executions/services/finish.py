@@ -1,6 +1,7 @@
 """The end of an execution, for whoever brings it about: open calls refused, approvals revoked, one terminal event."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from approvals.models import Approval
@@ -9,9 +10,9 @@ from approvals.states import LIVE
 from executions.models import Attempt as AttemptRow
 from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE, NoValue
-from executions.services import journal, sealed, settle
+from executions.services import journal, sealed, settle, volume
 from executions.services.shapes import Fault
-from executions.states import CallStatus, SideEffect, Status, worst
+from executions.states import CallStatus, Interruption, Kind, SideEffect, Status, worst
 from executions.transitions import Lease, move
 from forge_project.kernel import clock
 from forge_project.ledger import events
@@ -27,6 +28,7 @@ _EVENT_STATUS: dict[Status, events.Status] = {
 UNKNOWN_EFFECT = Fault(
     code="UNKNOWN_SIDE_EFFECT", message="whether an effect happened can't be known; an operator has to look"
 )
+LOOK_AGAIN_SECONDS = 30  # after which an unknown effect is looked at once more
 _UNDISPATCHED = (CallStatus.REQUESTED, CallStatus.AWAITING_APPROVAL)
 
 
@@ -45,18 +47,27 @@ class End:
 def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -> None:
     """Moves to `end.status` (UNKNOWN included) with everything that belongs to it, in the caller's transaction."""
     reason = end.fault.code if end.fault else "the script returned without waiting for it"
-    _give_up_reads(page, execution)
-    refuse_open_calls(page, execution, reason)
+    if end.status != Status.UNKNOWN or not may_resume(execution):
+        _give_up_reads(page, execution)
+        refuse_open_calls(page, execution, reason)
     effect = worst(list(Call.objects.filter(execution=execution).values_list("side_effect", flat=True)))
     facts = _result(execution, end) if end.fault is None else _error(execution, end.fault)
-    facts |= {"unawaited": list(end.unawaited)} | (end.columns or {})
+    facts |= {"unawaited": list(end.unawaited), "due_at": None} | (end.columns or {})
     if end.status == Status.UNKNOWN:
+        facts["due_at"] = clock.now() + timedelta(seconds=LOOK_AGAIN_SECONDS)
         move(page, execution, end.status, _unknown_event(execution), lease=lease, side_effect=effect, **facts)
     else:
         closed = SideEffect.NOT_APPLIED if effect == SideEffect.NOT_STARTED else effect
         facts |= {"side_effect": closed, "finished_at": clock.now()}
-        move(page, execution, end.status, _event(execution, end, closed), lease=lease, **facts)
+        move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, **facts)
     end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
+    volume.account(execution)
+
+
+def may_resume(execution: Execution) -> bool:
+    """Whether, once its unknown call is resolved, the script goes on: what it had asked for waits till then."""
+    resumes = execution.kind == Kind.SCRIPT and execution.interruption == Interruption.RESUME
+    return resumes and execution.cancel_requested_at is None
 
 
 def end_attempt(execution: Execution, ending: str, metrics: dict[str, Any]) -> None:
@@ -82,10 +93,11 @@ def _give_up_reads(page: Page, execution: Execution) -> None:
 
 
 def _result(execution: Execution, end: End) -> dict[str, Any]:
+    told: dict[str, Any] = {"error_code": "", "error_message": "", "error_details": {}} if execution.error_code else {}
     if end.value is NO_VALUE:
-        return {"no_value": True}
+        return told | {"no_value": True}
     shown = sealed.shown_text(execution.ref, end.value)
-    return {"sealed_result": sealed.seal(end.value), "shown_result": shown}
+    return told | {"sealed_result": sealed.seal(end.value), "shown_result": shown}
 
 
 def _error(execution: Execution, fault: Fault) -> dict[str, Any]:
@@ -97,7 +109,7 @@ def _error(execution: Execution, fault: Fault) -> dict[str, Any]:
     }
 
 
-def _event(execution: Execution, end: End, effect: SideEffect) -> events.Event:
+def _event(page: Page, execution: Execution, end: End, effect: SideEffect) -> events.Event:
     told: dict[str, Any] = {"attempt": execution.attempt, "outcome": end.status.value, "side_effect": effect.value}
     if end.fault is not None:
         told["error"] = sealed.shown(execution.ref, end.fault.json())
@@ -105,7 +117,9 @@ def _event(execution: Execution, end: End, effect: SideEffect) -> events.Event:
         told["result_digest"] = sealed.digest(end.value)
     if end.unawaited:
         told["unawaited"] = list(end.unawaited)
-    return fact("execution.finished", status=_EVENT_STATUS[end.status], event_id=f"{execution.ref}_finished", **told)
+    return fact(
+        "execution.finished", status=_EVENT_STATUS[end.status], event_id=f"{page.invocation_id}_finished", **told
+    )
 
 
 def _unknown_event(execution: Execution) -> events.Event:

@@ -23,16 +23,20 @@ class FirstStart:
     state: session_state.Snapshot
     catalog: list[str]
 
-    def columns(self, attempt: Attempt, guest: Guest) -> dict[str, Any]:
+    def columns(self, attempt: Attempt) -> dict[str, Any]:
         """What the first committed turn writes to the execution's row."""
-        zygote = attempt.runtime.zygotes.current()
         kept = {"seed": self.seed, "now": self.now, "state": self.state, "catalog": self.catalog}
-        return {
-            "sealed_start": sealed.seal(kept),
-            "engine": f"{zygote.engine.name} {zygote.engine.version}",
-            "isolation": zygote.isolation,
-            "selection_reason": zygote.selection_reason,
-        }
+        return {"sealed_start": sealed.seal(kept)} | surroundings(attempt)
+
+
+def surroundings(attempt: Attempt) -> dict[str, Any]:
+    """What guests run in here, as the record names it."""
+    zygote = attempt.runtime.zygotes.current()
+    return {
+        "engine": f"{zygote.engine.name} {zygote.engine.version}",
+        "isolation": zygote.isolation,
+        "selection_reason": zygote.selection_reason or "nothing is missing on this host",
+    }
 
 
 def note_guest(attempt: Attempt, guest: Guest) -> None:

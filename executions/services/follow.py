@@ -54,7 +54,9 @@ class Follow:
             yield f"status    {row.status}"
 
     def _new_calls(self, row: Execution) -> Iterator[str]:
-        for n, tool, status, code in row.calls.order_by("n").values_list("n", "tool", "status", "error_code"):
+        for n, tool, status, code in (
+            row.calls.filter(round=row.round).order_by("n").values_list("n", "tool", "status", "error_code")
+        ):
             if self._calls.get(n) != status:
                 self._calls[n] = status
                 yield f"call {n:<4} {tool} {status} {code}".rstrip()

@@ -21,7 +21,7 @@ interface CatalogEntry {
 /** The request's `input`. */
 declare const input: any;
 /** Waits; the script may be parked and resumed elsewhere meanwhile. */
-declare function sleep(ms: number): Promise<null>;
+declare function sleep(ms: number): Promise<{ ms: number }>;
 /** Appends to the execution's output. */
 declare function text(value: unknown): void;
 declare function progress(message: string, counts?: { completed?: number; total?: number }): void;

@@ -1,12 +1,16 @@
 """What must hold at the moment of a dispatch, looked at inside its transaction."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db import connection
 
-from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, LeaseLost, WorkspaceNotGranted
+from executions.bounds import Hold
+from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost, WorkspaceNotGranted
 from executions.models import Execution
+from executions.selectors import holds
+from executions.services import gate
 from executions.services.runtime import Runtime
 from executions.states import Access
 from executions.transitions import Lease, held
@@ -25,8 +29,12 @@ class Guard:
     deadline: float
     ended: threading.Event = field(default_factory=threading.Event)  # the guest has ended: nothing more begins
 
-    def pass_dispatch(self, page: Page, *, writes: bool) -> Execution:
-        """The execution, if something may be dispatched for it now; raises what forbids it."""
+    def given_up(self) -> bool:
+        """Whether what has not begun is not begun any more: the guest has ended, or this worker goes."""
+        return self.ended.is_set() or self.runtime.draining.is_set()
+
+    def pass_dispatch(self, page: Page, *, writes: bool, tools: Sequence[str]) -> Execution:
+        """The execution, if `tools` may be dispatched for it now; raises what forbids it."""
         execution = held(page, self.lease)
         if self.ended.is_set():
             raise GuestEnded("the script has ended", execution=execution.ref)
@@ -38,21 +46,29 @@ class Guard:
             raise DeadlinePassed("the execution's time is used up", execution=execution.ref)
         if writes and restoring.behind():
             raise NotReady("the database is older than its checkpoints' sink", part="ledger")
-        _still_stands(execution, writes=writes)
+        gate.enter()
+        if _still_stands(execution, writes=writes) and (hold := _holds(execution, tools)) is not None:
+            raise Held(f"held: {hold.reason}", execution=execution.ref, hold=hold.pk)
         return execution
 
 
 # Part of every dispatch, and dearer to build by the ORM than to run.
-_STANDING = """SELECT u.is_active, a.mode FROM auth_user u
+_STANDING = """SELECT u.is_active, a.mode, EXISTS (SELECT 1 FROM executions_hold h WHERE h.released_at IS NULL)
+    FROM auth_user u
     LEFT JOIN executions_workspaceaccess a ON a.user_id = u.id AND a.workspace_id = %s WHERE u.id = %s"""
 
 
-def _still_stands(execution: Execution, *, writes: bool) -> None:
-    """Unidentified if the caller's account was closed meanwhile, WorkspaceNotGranted if its grant was taken back."""
+def _holds(execution: Execution, tools: Sequence[str]) -> Hold | None:
+    return holds.held_by(execution, tools, holds.standing())
+
+
+def _still_stands(execution: Execution, *, writes: bool) -> bool:
+    """Whether any hold stands. Unidentified for an account closed meanwhile, WorkspaceNotGranted for a lost grant."""
     with connection.cursor() as cursor:
         cursor.execute(_STANDING, [execution.workspace_id, execution.caller_id])
-        active, mode = cursor.fetchone()
+        active, mode, held_back = cursor.fetchone()
     if not active:
         raise Unidentified("the caller's account is not active", caller=execution.caller_ref)
     if execution.workspace_id is not None and (mode is None or (writes and mode != Access.WRITE)):
         raise WorkspaceNotGranted("this workspace is not granted to the caller", rule="workspace.not_granted")
+    return bool(held_back)

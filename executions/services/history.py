@@ -10,11 +10,8 @@ from executions.sandbox.replay import Divergence, RecordedTurn, Tape, check, end
 from executions.sandbox.shapes import Fatal, Settled, Turn
 from executions.services import sealed
 from executions.services.attempt import Attempt
-from executions.services.shapes import Fault
 from forge_project.kernel import clock
 from forge_project.ledger import selectors
-
-_NO_SLEEP = Fault(code="EXECUTOR_UNAVAILABLE", message="sleep is not available yet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,19 +24,15 @@ class Replayed:
 
 def recorded_turns(execution: Execution) -> list[RecordedTurn]:
     """The execution's committed turns in order."""
-    events = selectors.events(execution.ref, kind="forge.turn")
+    events = selectors.events(execution.invocation_id, kind="forge.turn")
     return [RecordedTurn.from_json(selectors.payload(event)["actions"]["forge"]["turn"]) for event in events]
 
 
 def told(execution: Execution, numbers: tuple[int, ...]) -> list[Settled]:
     """What the guest was told of these calls, in this order."""
-    rows = {call.n: call for call in Call.objects.filter(execution=execution, n__in=numbers)}
-    return [settled(n, sealed.unseal(rows[n].sealed_result or b"")) if n in rows else no_sleep(n) for n in numbers]
-
-
-def no_sleep(n: int) -> Settled:
-    """The answer to every sleep, which has no row of its own."""
-    return Settled(n=n, ok=False, error=_NO_SLEEP.json())
+    asked = Call.objects.filter(execution=execution, round=execution.round, n__in=numbers)
+    rows = {call.n: call for call in asked}
+    return [settled(n, sealed.unseal(rows[n].sealed_result or b"")) for n in numbers]
 
 
 def settled(n: int, said: dict[str, Any]) -> Settled:

@@ -47,11 +47,12 @@ class Ended:
 
 def open_call(page: Page, execution: Execution, asked: Asked, capability: Capability | None) -> Call:
     """Inserts the call and its function_call event."""
-    call_id = f"{execution.tool_call_id}:forge:{asked.n}"
-    path = asked.input.get("path") if isinstance(asked.input, dict) else None
+    family = f"{execution.tool_call_id}~{execution.round}" if execution.round else execution.tool_call_id
+    call_id = f"{family}:forge:{asked.n}"
     purpose = sealed.said(execution.ref, asked.purpose)[:MAX_PURPOSE]
     call = Call.objects.create(
         execution=execution,
+        round=execution.round,
         n=asked.n,
         call_id=call_id,
         operation_id=operations.operation_id(page.invocation_id, call_id),
@@ -61,12 +62,17 @@ def open_call(page: Page, execution: Execution, asked: Asked, capability: Capabi
         input_digest=sealed.digest({"tool": asked.tool, "args": asked.input}),
         sealed_input=sealed.seal(asked.input),
         shown_input=sealed.shown_text(execution.ref, asked.input),
-        paths=[path] if capability and capability.effect == Effect.WRITE and isinstance(path, str) else [],
+        paths=shown_paths(execution.ref, capability, asked.input) if capability else [],
         purpose=purpose,
         requested_at=clock.now(),
     )
     operations.request(page, tool(call), purpose, new=True)
     return call
+
+
+def shown_paths(ref: str, capability: Capability, value: Any, seen: dict[str, Any] | None = None) -> list[str]:
+    """The files a call writes, as people may see them."""
+    return [sealed.said(ref, path) for path in capability.paths(value, seen)]
 
 
 def tool(call: Call) -> Tool:
@@ -78,11 +84,15 @@ def tool(call: Call) -> Tool:
         args=sealed.parse(call.shown_input),
         args_digest=call.input_digest,
         recovery_mode=call.recovery_mode,
+        effect=call.effect,
     )
 
 
-def prepare(page: Page, call: Call, attempt: int, precondition: dict[str, Any] | None = None) -> None:
-    """T1: the dispatch fact, and the precondition sealed. A call that ran before in this attempt is a Conflict."""
+def prepare(page: Page, call: Call, attempt: int, precondition: dict[str, Any] | None = None, **seen: Any) -> None:
+    """T1: the dispatch fact, and the precondition sealed. `seen`: columns known since (paths).
+
+    A call that ran before in this attempt is a Conflict.
+    """
     if not operations.prepare(page, tool(call), attempt):
         raise OperationConflict("this attempt dispatched it already", scan="duplicate_dispatch")
     quiet = call.effect in QUIET
@@ -94,6 +104,7 @@ def prepare(page: Page, call: Call, attempt: int, precondition: dict[str, Any] |
         started_at=clock.now(),
         side_effect=SideEffect.NOT_STARTED if quiet else SideEffect.STARTED,
         sealed_precondition=None if precondition is None else sealed.seal(precondition),
+        **seen,
     )
 
 
@@ -109,17 +120,27 @@ def refuse(page: Page, call: Call, fault: Fault, *, rejected: bool = True) -> No
     if call.approval_ref:
         revoke_in(page, call.approval_ref, f"the call ended: {fault.code}")  # nothing may be approved that is over
     ended = Ended(fault=fault, side_effect=SideEffect.NOT_STARTED if quiet else SideEffect.NOT_APPLIED)
-    operations.reject(page, tool(call), outcome(call, ended))
     # An approved call that is refused before its dispatch was awaiting: it is rejected, whatever the reason.
     failed = not rejected and call.status == CallStatus.REQUESTED
-    write_end(page, call, ended, CallStatus.FAILED if failed else CallStatus.REJECTED)
+    status = CallStatus.FAILED if failed else CallStatus.REJECTED
+    operations.reject(page, tool(call), outcome(call, ended, status))
+    write_end(page, call, ended, status)
 
 
-def outcome(call: Call, ended: Ended) -> Outcome:
+def outcome(call: Call, ended: Ended, status: CallStatus | None = None) -> Outcome:
     """The outcome as the ledger keeps it: redacted, with the digest of the clear one."""
     told = ended.told()
-    shown = sealed.shown(call.execution_id, told.get("value", told.get("error")))
-    return Outcome(result=shown, result_digest=sealed.digest(told), is_error=ended.fault is not None)
+    return Outcome(
+        result=sealed.shown(call.execution_id, told.get("value", told.get("error"))),
+        result_digest=sealed.digest(told),
+        is_error=ended.fault is not None,
+        status=(status or _status(ended)).value,
+        side_effect=ended.side_effect.value,
+    )
+
+
+def _status(ended: Ended) -> CallStatus:
+    return CallStatus.SUCCEEDED if ended.fault is None else CallStatus.FAILED
 
 
 def write_end(page: Page, call: Call, ended: Ended, status: CallStatus | None = None) -> None:
@@ -128,7 +149,7 @@ def write_end(page: Page, call: Call, ended: Ended, status: CallStatus | None = 
     move_call(
         page,
         call,
-        status or (CallStatus.SUCCEEDED if ended.fault is None else CallStatus.FAILED),
+        status or _status(ended),
         side_effect=ended.side_effect,
         sealed_result=sealed.seal(told),
         shown_result=sealed.shown_text(call.execution_id, told.get("value", told.get("error"))),

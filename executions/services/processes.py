@@ -40,6 +40,8 @@ def kill(pid: int, started: int) -> bool:
         return not alive(pid, started)
     except ProcessLookupError:
         return True
+    except PermissionError:  # another user's
+        return False
     finally:
         os.close(fd)
 

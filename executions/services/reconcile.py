@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +16,11 @@ from executions.capabilities.base import Effect
 from executions.errors import DeadlinePassed, LeaseLost, NotOurs
 from executions.models import Attempt, Call, Execution, Worker
 from executions.services import catalog, processes, settle, waiting, workers
+from executions.services.after_unknown import end_of_request, interrupted
 from executions.services.claim import served_here
 from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
 from executions.services.locks import workspace_lock
 from executions.services.runtime import Runtime
-from executions.services.sealed import unseal
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, Status
 from executions.transitions import HOLDING, Lease, held, move
@@ -76,7 +77,8 @@ def _abandoned(runtime: Runtime, *, kill: bool) -> list[str]:
             mine = not runtime.drives(ref)
         else:
             if worker_id not in dead:
-                dead[worker_id] = workers.liveness(Worker.objects.get(pk=worker_id), kill=kill) == "dead"
+                owner = Worker.objects.get(pk=worker_id)
+                dead[worker_id] = workers.liveness(owner, runtime, kill=kill) != "alive"
             mine = dead[worker_id]
         if mine:
             refs.append(ref)
@@ -88,8 +90,8 @@ def _one(ref: str, runtime: Runtime) -> str | None:
     if not runtime.take(ref):
         return None
     try:
-        lease, execution = _take_over(ref, runtime)
-        return _settle(lease, execution)
+        lease, execution, proven = _take_over(ref, runtime)
+        return _settle(lease, execution, proven)
     except (NotOurs, LeaseLost) as lost:
         log.info("another was first: %s: %s", ref, lost.message)
         return None
@@ -105,28 +107,36 @@ def _one(ref: str, runtime: Runtime) -> str | None:
         runtime.let_go(ref)
 
 
-def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution]:
-    """From here on the old worker's writes fail, and another reconciler finds a living owner."""
+def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution, bool]:
+    """From here on the old worker's writes fail, and another reconciler finds a living owner.
+
+    Also whether the old worker is proven dead: one that is only silent, elsewhere, may still be at its effect.
+    """
     with writing(ref) as page:
         execution = Execution.objects.get(pk=ref)
         owner = execution.worker_id
-        if execution.status not in HOLDING or (owner != runtime.worker_id and not _dead(owner)):
-            raise NotOurs("its worker lives, or it has moved on", execution=ref)
+        if execution.status not in HOLDING or owner is None:
+            raise NotOurs("it has moved on", execution=ref)
+        if owner != runtime.worker_id and not workers.lost(Worker.objects.get(pk=owner)):
+            raise NotOurs("its worker lives", execution=ref)
+        # Who began the attempt: the owner may be another reconciler, dead in the middle of this.
+        began = Worker.objects.get(pk=_beginner(ref, execution.attempt))
+        proven = began.pk == runtime.worker_id or workers.proven_dead(began)
         same = Execution.objects.filter(pk=ref, worker=owner, attempt=execution.attempt)
         if same.update(worker=runtime.worker_id, updated_at=clock.now()) != 1:
             raise NotOurs("the execution moved on without us", execution=ref)
-        page.add(fact("execution.taken_over", attempt=execution.attempt, worker=str(runtime.worker_id)))
+        by = str(runtime.worker_id)
+        page.add(fact("execution.taken_over", attempt=execution.attempt, worker=by, proven_dead=proven))
     execution = Execution.objects.select_related("workspace", "caller").get(pk=ref)
-    return Lease(ref=ref, attempt=execution.attempt, worker_id=runtime.worker_id), execution
+    return Lease(ref=ref, attempt=execution.attempt, worker_id=runtime.worker_id), execution, proven
 
 
-def _dead(worker_id: UUID | None) -> bool:
-    worker = None if worker_id is None else Worker.objects.filter(pk=worker_id).first()
-    return worker is not None and workers.gone(worker)
+def _beginner(ref: str, attempt: int) -> UUID:
+    return Attempt.objects.values_list("worker_id", flat=True).get(execution=ref, number=attempt)
 
 
-def _settle(lease: Lease, execution: Execution) -> str:
-    confirmed = _kill_guest(lease)
+def _settle(lease: Lease, execution: Execution, proven: bool) -> str:
+    confirmed = proven and _kill_guest(lease)
     with ExitStack() as held_lock:
         open_calls = list(Call.objects.filter(execution=execution, status__in=_OPEN).order_by("n"))
         if execution.workspace and any(call.effect == Effect.WRITE for call in open_calls):
@@ -134,6 +144,8 @@ def _settle(lease: Lease, execution: Execution) -> str:
             held_lock.enter_context(workspace_lock(execution.workspace.name, until))
         prepared = [call for call in open_calls if call.status == CallStatus.PREPARED]
         seen = [(call, settle.observe(call, execution, catalog.find(call.tool))) for call in prepared]
+        if not proven:
+            seen = [(call, settle.unproven(call, observed)) for call, observed in seen]
         failpoints.reach("reconcile.middle")
         with writing(lease.ref) as page:
             became = _write(page, lease, held(page, lease), seen, confirmed)
@@ -168,9 +180,10 @@ def _write(
     elif resumes:
         return _resume(page, execution, columns)
     elif execution.kind == Kind.CAPABILITY:
-        end = _end_of_request(execution, columns)
+        end = replace(end_of_request(execution), ending="interrupted", columns=columns)
     else:
-        end = End(status=Status.FAILED, fault=_interrupted(execution), ending="interrupted", columns=columns)
+        fault = interrupted(execution, "its worker stopped")
+        end = End(status=Status.FAILED, fault=fault, ending="interrupted", columns=columns)
     finish(page, execution, end, lease=lease)
     return end.status.value
 
@@ -183,7 +196,8 @@ def _resumes(execution: Execution) -> bool:
 
 def _resume(page: Page, execution: Execution, columns: dict[str, Any]) -> str:
     delay = _BACK_OFF_SECONDS[min(execution.crashes, len(_BACK_OFF_SECONDS) - 1)]
-    waiting.to_queue(page, execution, "interrupted", columns, delay_s=delay)
+    due = clock.now() + timedelta(seconds=delay) if delay else None
+    waiting.to_queue(page, execution, "interrupted", columns, due=due)
     end_attempt(execution, "interrupted", {})
     return "queued"
 
@@ -192,21 +206,3 @@ def _stop(page: Page, lease: Lease, execution: Execution) -> None:
     if execution.status == Status.RUNNING:
         event = fact("execution.stopping", attempt=lease.attempt, reason="cancelled")
         move(page, execution, Status.STOPPING, event, lease=lease)
-
-
-def _interrupted(execution: Execution) -> Fault:
-    details = {"reason": "interrupted", "crashes": execution.crashes + 1}
-    if execution.kind == Kind.CAPABILITY:
-        return Fault(code="INTERRUPTED", message="its worker stopped", retryable=True, details=details)
-    return Fault(code="ISOLATE_FAILURE", message="its worker stopped", retryable=True, details=details)
-
-
-def _end_of_request(execution: Execution, columns: dict[str, Any]) -> End:
-    """A capability request ends as its one call did: applied is a success, found by looking."""
-    call = Call.objects.filter(execution=execution, n=1).first()
-    if call is not None and call.sealed_result is not None:
-        told = unseal(call.sealed_result)
-        if told["ok"]:
-            return End(status=Status.SUCCEEDED, value=told["value"], ending="interrupted", columns=columns)
-        return End(status=Status.FAILED, fault=Fault(**told["error"]), ending="interrupted", columns=columns)
-    return End(status=Status.FAILED, fault=_interrupted(execution), ending="interrupted", columns=columns)

@@ -1,11 +1,13 @@
 """Reconciliation from a command: a worker for the length of one look."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from executions.services import workers
 from executions.services.heartbeat import Heartbeat
 from executions.services.reconcile import Found, reconcile
+from executions.services.reobserve import reobserve_due
 from executions.services.runtime import Runtime
 
 _NEEDS_A_PERSON = frozenset(("unknown", "quarantined", "would be settled"))
@@ -31,6 +33,10 @@ def reconcile_once(
         try:
             with Heartbeat(runtime):
                 found = reconcile(runtime, quarantined=quarantined, progress=progress)
+                if runtime.watching:  # a silent worker is given up only if it stays so before our eyes
+                    time.sleep(workers.WATCH_SECONDS)
+                    found += reconcile(runtime, progress=progress)
+                found += reobserve_due()
         finally:
             runtime.close()
             workers.stop(runtime.worker_id)

@@ -8,7 +8,8 @@ from django.db.models import Q
 
 from approvals.policy import Verdict
 from approvals.reviewers import Case, Ruling, Stage, configured, review
-from executions.capabilities.base import Capability, Description, Precondition
+from approvals.services.grant_use import covering
+from executions.capabilities.base import Capability, Description, Precondition, Request
 from executions.models import Call, Execution
 from executions.services import asking, previews, sealed
 from executions.services.shapes import Fault
@@ -36,22 +37,22 @@ class Passed:
         return same and verdict.decision == "REVIEW" and _may_allow(verdict)
 
 
-def asked_for(verdict: Verdict) -> bool:
-    """Whether there is somebody, or a rule of what to do without anybody."""
-    return bool(configured()) or (settings.FORGE_REVIEW_FALLBACK == "refuse" and not verdict.approval_required)
-
-
 def consult(
-    lease: Lease,
-    execution: Execution,
-    call: Call,
-    capability: Capability,
-    *,
-    verdict: Verdict,
-    seen: Precondition,
-    told: Description,
+    lease: Lease, execution: Execution, call: Call, capability: Capability, request: Request, verdict: Verdict
 ) -> Fault | Passed | None:
-    """Asks the reviewers outside any transaction and writes down what they said: no, yes, or None: a person must."""
+    """Asks the reviewers outside any transaction and writes down what they said.
+
+    A fault is a no, Passed a yes; None: a person has to answer, by a standing grant or afresh.
+    """
+    if not configured() and (settings.FORGE_REVIEW_FALLBACK == "human" or verdict.approval_required):
+        return None
+    if covering(asking.of_call(execution, capability, call), execution.ref, verdict):
+        return None
+    try:
+        seen = capability.observe(request)
+        told = capability.describe(request, seen)
+    except Exception:  # asking a person meets it again, and says so
+        return None
     if not configured():
         return UNRESOLVED
     ruling = review(_case(execution, call, capability, verdict, told))

@@ -1,6 +1,7 @@
 """What one worker process holds: its identity, its pools, its zygotes, and which executions it is driving."""
 
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
@@ -20,9 +21,10 @@ class Runtime:
         self._zygotes = zygotes
         self.calls = ThreadPoolExecutor(settings.FORGE_CALL_THREADS, "call")
         self.draining = threading.Event()
-        self._driving: set[str] = set()
+        self._driving: dict[str, int | None] = {}  # whose it is, where it counts against a caller
         self._lock = threading.Lock()
         self._beat_at = clock.boottime()
+        self._silent: dict[UUID, tuple[object, float]] = {}
 
     @property
     def zygotes(self) -> Zygotes:
@@ -36,31 +38,57 @@ class Runtime:
         """The level this process's guests have; empty where it runs none."""
         return "" if self._zygotes is None else self._zygotes.isolation
 
-    def beaten(self) -> None:
-        """Notes that the heartbeat is in the database."""
-        self._beat_at = clock.boottime()
+    def beaten(self, at: float) -> None:
+        """Notes that a heartbeat begun at `at` (seconds since boot) is in the database."""
+        self._beat_at = at
 
     def fresh(self) -> bool:
         """Whether nobody can have taken this worker for dead: half a lease since the last heartbeat."""
         return clock.boottime() - self._beat_at < settings.FORGE_LEASE_SECONDS / 2
 
-    def take(self, ref: str) -> bool:
+    def watch(self, worker_id: UUID, heartbeat: object, seconds: float) -> bool:
+        """Whether this process has seen that very heartbeat stand still for so long; the first look begins it.
+
+        After an outage of the database everyone's heartbeat is old for a moment: nobody is killed for that.
+        """
+        seen, since = self._silent.get(worker_id, (None, 0.0))
+        if seen != heartbeat:
+            self._silent[worker_id] = (heartbeat, clock.monotonic())
+            return False
+        return clock.monotonic() - since >= seconds
+
+    @property
+    def watching(self) -> bool:
+        """Whether some worker's heartbeat stood still at the last look: another look is due soon."""
+        return bool(self._silent)
+
+    def seen_alive(self, worker_id: UUID) -> None:
+        """Its heart beats, or it is known to be dead: there is nothing to watch."""
+        self._silent.pop(worker_id, None)
+
+    def take(self, ref: str, caller_id: int | None = None) -> bool:
         """Marks `ref` as in this process's hands, before its claim; False if it is already."""
         with self._lock:
             if ref in self._driving:
                 return False
-            self._driving.add(ref)
+            self._driving[ref] = caller_id
             return True
 
     def let_go(self, ref: str) -> None:
         """The opposite of `take`."""
         with self._lock:
-            self._driving.discard(ref)
+            self._driving.pop(ref, None)
 
     def drives(self, ref: str) -> bool:
         """Whether a thread of this process has `ref` in its hands."""
         with self._lock:
             return ref in self._driving
+
+    def filled_by(self, most: int) -> list[int]:
+        """The callers of whom this process has `most` executions in its hands, or more."""
+        with self._lock:
+            held = Counter(caller for caller in self._driving.values() if caller is not None)
+        return [caller for caller, count in held.items() if count >= most]
 
     def load(self) -> int:
         """How many executions this process has in its hands."""

@@ -1,20 +1,22 @@
 """Drives one guest through one attempt: turns in, calls out, results back, until it ends or waits for a person."""
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from approvals.models import Approval
 from approvals.policy import Verdict
 from approvals.states import State
 from executions.models import Call
 from executions.sandbox.guest import Guest
-from executions.sandbox.replay import SLEEP, RecordedTurn, Tape
+from executions.sandbox.replay import RecordedTurn, Tape
 from executions.sandbox.shapes import Answer, Complete, Fatal, Lookup, Settled, StateWrite, Turn
-from executions.services import calls, catalog, history, lookups, session_state, turns
+from executions.services import calls, catalog, history, lookups, session_state, sleeping, turns
 from executions.services.attempt import Attempt, replay_digest
 from executions.services.calls import Job, Report
 from executions.services.close import Leftovers
@@ -22,7 +24,7 @@ from executions.services.ending import Ending, Parked, Stopped
 from executions.services.faults import log
 from executions.services.first_start import FirstStart, note_guest
 from executions.services.journal import Ended
-from executions.services.rejections import reject_decided
+from executions.services.rejections import reject_decided, unavailable
 from executions.states import CallStatus
 from forge_project.kernel import clock
 
@@ -50,6 +52,7 @@ class Script:
         self._batch = _Batch((), 0, first.now if first else 0)
         self._running: dict[int, Call] = {}
         self._waiting: dict[int, Call] = {}
+        self._sleeping = sleeping.Sleepers()
         self._ready: deque[Settled] = deque()
         self._lookups: tuple[Lookup, ...] = ()
         self._unwritten: list[tuple[Call, Ended]] = []
@@ -71,7 +74,6 @@ class Script:
                 return self._stop_reason(replayed.fault)
             self._turn = recorded[-1].number
             self._reopen(replayed.given)
-            self._reopen_sleeps(recorded, replayed.given)
             if not self.guest.finished and (ended := self._answer()) is not None:
                 return ended
         return self._live()
@@ -87,10 +89,19 @@ class Script:
         turns.write_outcomes(self._attempt.guard, self._unwritten)
         self._unwritten = []
 
-    def finish_calls(self) -> None:
-        """Lets what was dispatched come to its end; nothing new is begun."""
+    @property
+    def running(self) -> Collection[int]:
+        """The calls that a thread still has in its hands."""
+        return self._running.keys()
+
+    def collect(self) -> None:
+        """Takes what has ended, waiting a moment for it."""
+        self._collect(POLL_SECONDS)
+
+    def abandon(self) -> None:
+        """Waits for what was dispatched to come to its end, and leaves it at that."""
         while self._running:
-            self._take(self._reports.get())
+            del self._running[self._reports.get().n]
 
     @property
     def unknown(self) -> bool:
@@ -130,7 +141,7 @@ class Script:
         return frame
 
     def _nothing_due(self) -> bool:
-        return not (self._running or self._waiting or self._ready or self._lookups)
+        return not (self._running or self._waiting or self._sleeping or self._ready or self._lookups)
 
     def _hear(self, turn: Turn) -> None:
         """State is an overlay over the whole script, replayed turns included; the next settle answers lookups."""
@@ -143,7 +154,7 @@ class Script:
         said = self._tape.said(turn)
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
-        start = self._first.columns(self._attempt, self.guest) if self._first else {}
+        start = self._first.columns(self._attempt) if self._first else {}
         if self._first:  # a resumed guest was noted before its replay
             note_guest(self._attempt, self.guest)
         opened = turns.commit(self._attempt.guard, self._attempt.execution, turn, recorded, self._unwritten, **start)
@@ -151,14 +162,16 @@ class Script:
         for one in opened:
             if one.capability is None:
                 self._ready.append(history.settled(one.call.n, one.told or {}))
+            elif sleeping.sleeps(one.call):
+                self._sleeping.add(one.call)
             else:
                 self._dispatch(one.call, one.verdict)
-        self._ready.extend(history.no_sleep(sleep.n) for sleep in turn.sleep)
 
     def _dispatch(self, call: Call, verdict: Verdict | None = None) -> None:
         capability = catalog.find(call.tool)
         if capability is None:  # it was there when the call was asked for
-            raise LookupError(f"capability {call.tool} is gone")
+            self._ready.append(history.settled(call.n, unavailable(self._attempt.lease, call)))
+            return
         job = Job(
             call=call,
             execution=self._attempt.execution,
@@ -180,10 +193,16 @@ class Script:
         finally:
             self._reports.put(report)
 
+    def _calls(self) -> QuerySet[Call]:
+        execution = self._attempt.execution
+        return Call.objects.filter(execution=execution, round=execution.round)
+
     def _reopen(self, given: frozenset[int]) -> None:
         """After replay: what has ended meanwhile is told next, what was decided runs, the rest goes on waiting."""
-        for call in Call.objects.filter(execution=self._attempt.execution).exclude(n__in=given).order_by("n"):
+        for call in self._calls().exclude(n__in=given).order_by("n"):
             match CallStatus(call.status):
+                case CallStatus.REQUESTED if sleeping.sleeps(call):
+                    self._sleeping.add(call)
                 case CallStatus.REQUESTED:
                     self._dispatch(call)
                 case CallStatus.AWAITING_APPROVAL:
@@ -192,12 +211,6 @@ class Script:
                     self._redispatch(call)
                 case CallStatus.SUCCEEDED | CallStatus.FAILED | CallStatus.REJECTED | CallStatus.RESOLVED:
                     self._ready.append(history.told(self._attempt.execution, (call.n,))[0])
-
-    def _reopen_sleeps(self, recorded: list[RecordedTurn], given: frozenset[int]) -> None:
-        """A sleep has no row; one that was asked for and not answered is answered now."""
-        rows = set(Call.objects.filter(execution=self._attempt.execution).values_list("n", flat=True))
-        asked = {call.n for turn in recorded for call in turn.said.calls if call.tool == SLEEP} - rows - given
-        self._ready.extend(history.no_sleep(n) for n in sorted(asked))
 
     def _redispatch(self, call: Call) -> None:
         turns.prepare_again(self._attempt.guard, call)
@@ -224,6 +237,8 @@ class Script:
         while not (self._unknown or self._stopped):  # whatever else is ready: that guest hears nothing more
             if self._ready or self._lookups:
                 return None
+            for call in self._sleeping.woken():
+                self._dispatch(call)
             if self._attempt.stop():
                 return self._stop_reason(Fatal("CANCELLED", "cancelled"))
             if clock.monotonic() >= self._attempt.deadline:
@@ -231,9 +246,10 @@ class Script:
             self._take_decisions()
             idle = not self._running and not self._ready
             idle_since = (idle_since or clock.monotonic()) if idle else None
-            if idle_since is not None and clock.monotonic() - idle_since >= settings.FORGE_LINGER_MS / 1000:
+            linger, asleep = settings.FORGE_LINGER_MS / 1000, self._sleeping.seconds()
+            if idle_since is not None and clock.monotonic() - idle_since >= linger and asleep > linger:
                 return Parked()
-            self._collect(LINGER_POLL_SECONDS if idle else POLL_SECONDS)
+            self._collect(min(LINGER_POLL_SECONDS if idle else POLL_SECONDS, asleep))
         return Stopped()
 
     def _collect(self, seconds: float) -> None:
@@ -260,6 +276,7 @@ class Script:
                 self._attempt.ended.set()  # nothing more begins beside what nobody knows
             case "stopped":
                 self._stopped = True
+                self._attempt.hold = self._attempt.hold or report.hold
 
     def _take_decisions(self) -> None:
         """Decisions made while this attempt lives: approved ones run, the others are rejected."""

@@ -41,6 +41,14 @@ def observe(call: Call, execution: Execution, capability: Capability | None) -> 
     return Observed(settled=Unknown("nothing can be looked at"), observation="unreadable")
 
 
+def unproven(call: Call, seen: Observed) -> Observed:
+    """What was seen while the worker that began it may still be at it: not there yet proves nothing."""
+    if call.effect in journal.QUIET or seen.observation != "matches_prior_state":
+        return seen
+    why = "it is not there, but the worker that began it is not proven dead"
+    return Observed(settled=Unknown(why), observation="unreadable")
+
+
 def _look(call: Call, execution: Execution, capability: Capability) -> Observed:
     if call.sealed_precondition is None:
         return Observed(settled=Unknown("no precondition was recorded"), observation="unreadable")
@@ -62,8 +70,8 @@ def discard(call: Call, execution: Execution) -> None:
     capability = catalog.find(call.tool)
     if capability is None or call.side_effect in (SideEffect.UNKNOWN, SideEffect.APPLIED):
         return  # nothing is staged any more, or what is staged is evidence
-    seen = None if call.sealed_precondition is None else sealed.unseal(call.sealed_precondition)
     try:
+        seen = None if call.sealed_precondition is None else sealed.unseal(call.sealed_precondition)
         capability.discard(request_of(call, execution), seen)
     except Exception as error:  # a left-over stage is no reason to leave an execution open
         log.warning("nothing discarded: %s: %s", call.call_id, type(error).__name__)

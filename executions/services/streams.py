@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Max
-
 from executions.models import Execution, Output
 from executions.sandbox.shapes import Turn
 from executions.services import sealed
+from forge_project.kernel.redaction.blocks import left_open, rest_of_key
+
+_HIDDEN = "[SECRET:key]\n"
 
 
 def append(execution: Execution, turns: Iterable[Turn]) -> None:
@@ -17,14 +18,24 @@ def append(execution: Execution, turns: Iterable[Turn]) -> None:
         pieces["log"] += [f"{level}: {text}\n" for level, text in turn.log]
     for stream, said in pieces.items():
         if said:
-            text = sealed.said(execution.ref, "".join(said))
-            Output.objects.create(execution=execution, stream=stream, offset=_end(execution, stream), text=text)
+            _add(execution, stream, "".join(said))
 
 
-def _end(execution: Execution, stream: str) -> int:
-    rows = Output.objects.filter(execution=execution, stream=stream)
-    last = rows.filter(offset=rows.aggregate(last=Max("offset"))["last"]).first()
-    return 0 if last is None else last.offset + len(last.text.encode())
+def _add(execution: Execution, stream: str, clear: str) -> None:
+    """One more piece. A key that the piece before it left open is masked on to its end."""
+    last = Output.objects.filter(execution=execution, stream=stream).order_by("-offset").first()
+    inside = last is not None and last.in_key
+    rest = rest_of_key(clear) if inside else 0
+    text = (_HIDDEN if rest else "") + sealed.said(execution.ref, clear[rest:])
+    offset = 0 if last is None else last.offset + len(last.text.encode())
+    in_key = left_open(clear, inside=inside)
+    Output.objects.create(execution=execution, stream=stream, offset=offset, text=text, in_key=in_key)
+
+
+def size(turn: Turn) -> int:
+    """The bytes of what a turn said."""
+    said = [*turn.output, *(text for _, text in turn.log)]
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in said)
 
 
 def progress(turns: Iterable[Turn], ref: str) -> dict[str, object] | None:

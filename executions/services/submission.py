@@ -15,16 +15,19 @@ from forge_project.kernel.errors import Invalid, TooLarge
 
 SCRIPT = "script.run"
 # Python's `$` stands before a last newline too; `(?!\n)` says the same in both dialects of patterns.
-_ID = {"type": "string", "pattern": r"^[\x21-\x7e]{1,150}$(?!\n)"}
+ID = {"type": "string", "pattern": r"^[\x21-\x7e]{1,150}$(?!\n)"}
 _TEXT = {"type": "string", "maxLength": 500}
-IDS = ("session_id", "root_session_id", "tool_call_id", "run_id", "turn_id", "correlation_id", "client_ref")
+IDS = (
+    "session_id", "root_session_id", "tool_call_id", "run_id", "turn_id", "correlation_id", "client_ref",
+    "analysis_ref",
+)  # fmt: skip
 SCOPE = ("task_id", "node_id", "role_ref", "worker_ref")
 _FIELDS: dict[str, Any] = {
     "source": {"type": "string"},
-    "capability": _ID,
+    "capability": ID,
     "input": {},
     "limits": closed_object((), **{name: {"type": "integer"} for name in RANGES}),
-    **dict.fromkeys((*IDS, *SCOPE), _ID),
+    **dict.fromkeys((*IDS, *SCOPE), ID),
     "run_no": {"type": "integer", "minimum": 1},
     "workspace": {"type": "string", "pattern": r"^[-a-zA-Z0-9_]{1,80}$(?!\n)"},
     "timeout_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
@@ -33,7 +36,7 @@ _FIELDS: dict[str, Any] = {
     "purpose": _TEXT,
 }
 SCHEMA = closed_object((), **_FIELDS)
-_KEY = Draft202012Validator(_ID)
+_KEY = Draft202012Validator(ID)
 _VALIDATOR = Draft202012Validator(SCHEMA)
 
 

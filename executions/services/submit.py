@@ -2,24 +2,25 @@
 
 import hashlib
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F
 from uuid6 import uuid7
 
 from approvals.models import Agent
 from executions.errors import IdempotencyConflict
-from executions.models import CallerLoad, Execution, Workspace
-from executions.services import hints, sealed
+from executions.models import Execution, Workspace
+from executions.services import hints, sealed, volume
+from executions.services.places import counted, take_place
+from executions.services.rounds import ask_again, may_ask_again
 from executions.services.submission import Submission
 from executions.states import Kind, SideEffect, Status
 from executions.transitions import move
 from forge_project.kernel import clock, failpoints
-from forge_project.kernel.errors import Denied, TooMany, Unidentified
+from forge_project.kernel.errors import Denied, Unidentified
 from forge_project.ledger.events import Identity, fact
 from forge_project.ledger.writing import writing
 
@@ -29,7 +30,7 @@ _ANSWER_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """The execution, and whether this call made it."""
+    """The execution, and whether this call made it, or made a new round of it."""
 
     execution: Execution
     created: bool
@@ -38,10 +39,29 @@ class Submitted:
 def submit(asked: Submission) -> Submitted:
     """The execution of this key, new or as it is. Raises Unidentified, Denied, IdempotencyConflict, TooMany."""
     bound = _bound(asked)
-    if (found := _find(asked, bound)) is not None:
+    found = _find(asked, bound)
+    if found is not None and not may_ask_again(found.execution):
         return found
     on_behalf_of = _principal(asked)
     workspace = _workspace(asked)
+    with counted(asked.caller):
+        volume.refuse_over(asked.caller)
+        return _begin(asked, bound, found, workspace, on_behalf_of)
+
+
+def _begin(
+    asked: Submission,
+    bound: dict[str, Any],
+    found: Submitted | None,
+    workspace: Workspace | None,
+    on_behalf_of: User | None,
+) -> Submitted:
+    """A new round of what was found, or a new execution."""
+    if found is not None:
+        again = ask_again(found.execution.ref, asked, on_behalf_of, _expiry())
+        if again is None:  # another was first; this one finds what that one made
+            return _find(asked, bound) or found
+        return Submitted(execution=again, created=True)
     try:
         execution = _accept(asked, bound, workspace, on_behalf_of)
     except IntegrityError:
@@ -121,20 +141,18 @@ def _accept(
             row.save(force_insert=True)
             page.add(_submitted(row))
             event = fact("execution.queued", reason="submitted")
-            _take_place(asked.caller)
+            take_place(asked.caller)
             move(page, row, Status.QUEUED, event, lease=None)
+            volume.account(row)
             failpoints.reach("submit.before_commit")
         hints.send_on_commit()
     return row
 
 
-def _take_place(caller: User) -> None:
-    """The queue cap, by conditional UPDATE: a race can't pass it. `move` does the counting."""
-    CallerLoad.objects.bulk_create([CallerLoad(caller=caller)], ignore_conflicts=True)
-    free = CallerLoad.objects.filter(pk=caller.pk, queued__lt=settings.FORGE_CALLER_QUEUED)
-    if free.update(queued=F("queued")) != 1:
-        limit = settings.FORGE_CALLER_QUEUED
-        raise TooMany("this caller's queue is full", limit=limit, retry_after=5)
+def _expiry() -> datetime:
+    """When an execution that nobody answers ends."""
+    waits = _ANSWER_SECONDS + settings.FORGE_APPROVAL_PENDING_SECONDS + settings.FORGE_APPROVAL_UNUSED_SECONDS
+    return clock.now() + timedelta(seconds=waits)
 
 
 def _row(
@@ -143,7 +161,6 @@ def _row(
     now = clock.now()
     ids = {name: asked.ids.get(name, ref) for name in ("session_id", "run_id", "turn_id", "tool_call_id")}
     source = asked.request.get("source")
-    waits = _ANSWER_SECONDS + settings.FORGE_APPROVAL_PENDING_SECONDS + settings.FORGE_APPROVAL_UNUSED_SECONDS
     return Execution(
         ref=ref,
         kind=asked.kind,
@@ -158,6 +175,7 @@ def _row(
         client_ref=asked.ids.get("client_ref", ""),
         root_session_id=asked.ids.get("root_session_id", ids["session_id"]),
         correlation_id=asked.ids.get("correlation_id", ""),
+        analysis_ref=asked.ids.get("analysis_ref", ""),
         **ids,
         scope=asked.scope,
         purpose=sealed.said(ref, asked.purpose)[:500],
@@ -167,9 +185,10 @@ def _row(
         input_fingerprint=sealed.digest(bound),
         code_sha256=hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest() if source is not None else "",
         sealed_request=sealed.seal(asked.request),
+        bytes=volume.size(asked.request),
         created_at=now,
         updated_at=now,
-        expires_at=now + timedelta(seconds=waits),
+        expires_at=_expiry(),
     )
 
 
@@ -187,5 +206,6 @@ def _submitted(row: Execution) -> Any:
         "code_sha256": row.code_sha256,
         "on_behalf_of": row.on_behalf_of.get_username() if row.on_behalf_of else "",
         "purpose": row.purpose,
+        "analysis_ref": row.analysis_ref,
     }
     return fact("execution.submitted", **sealed.shown(row.ref, told))

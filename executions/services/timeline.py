@@ -2,7 +2,7 @@
 
 from typing import Any
 
-_DETAILS = ("reason", "attempt", "outcome", "side_effect", "decision", "actor", "rule")
+_DETAILS = ("reason", "attempt", "outcome", "side_effect", "became", "decision", "actor", "rule")
 _WIDE = 100
 
 

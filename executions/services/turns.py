@@ -8,9 +8,9 @@ from typing import Any
 from approvals.policy import DEFAULT, Question, Verdict, rules_of
 from executions.capabilities.base import Capability, validate_input
 from executions.models import Call, Execution
-from executions.sandbox.replay import RecordedTurn
+from executions.sandbox.replay import SLEEP, RecordedTurn
 from executions.sandbox.shapes import Asked, Turn
-from executions.services import asking, catalog, journal, streams
+from executions.services import asking, catalog, journal, sleeping, streams, volume
 from executions.services.boundary import denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
@@ -46,7 +46,7 @@ def commit(
     `execution` as it was at the claim; `start` are columns first known now (engine, sealed_start …).
     """
     failpoints.reach("t1.before")
-    questions = pose(execution, turn.calls)
+    questions = pose(execution, asked_in(turn))
     opened = asking.settled(lambda: _write(guard, turn, recorded, outcomes, questions, start), questions.values())
     failpoints.reach("t1.after")
     return opened
@@ -77,27 +77,45 @@ def _write(
     start: dict[str, Any],
 ) -> list[Opened]:
     with writing(guard.lease.ref) as page:
-        execution = guard.pass_dispatch(page, writes=False)
+        execution = guard.pass_dispatch(page, writes=False, tools=[asked.tool for asked in turn.calls])
+        kept = volume.within(execution, _size(turn, outcomes))  # before anything is moved that a refusal takes back
         verdicts = judge_all(questions)
         for call, ended in outcomes:
             journal.finish(page, call, ended)
         page.add(fact("forge.turn", turn=recorded.to_json(), attempt=guard.lease.attempt))
-        opened = [open_one(page, guard, execution, asked, verdicts.get(asked.n)) for asked in turn.calls]
+        opened = [open_one(page, guard, execution, asked, verdicts.get(asked.n)) for asked in asked_in(turn)]
         streams.append(execution, [turn])
         said = {"progress": told} if (told := streams.progress([turn], execution.ref)) else {}
         Execution.objects.filter(pk=execution.pk).update(
-            turns=recorded.number, crashes=0, updated_at=clock.now(), **said, **start
+            turns=recorded.number,
+            crashes=0,
+            updated_at=clock.now(),
+            bytes=kept,
+            **said,
+            **start,
         )
     return opened
+
+
+def _size(turn: Turn, outcomes: Sequence[tuple[Call, Ended]]) -> int:
+    told = sum(volume.size(ended.told()) for _, ended in outcomes)
+    return told + sum(volume.size(asked.input) for asked in turn.calls) + streams.size(turn)
+
+
+def asked_in(turn: Turn) -> list[Asked]:
+    """Its calls by their number; a sleep is one of them."""
+    sleeps = [Asked(sleep.n, SLEEP, {"ms": sleep.ms}, None) for sleep in turn.sleep]
+    return sorted([*turn.calls, *sleeps], key=lambda asked: asked.n)
 
 
 def write_outcomes(guard: Guard, outcomes: Sequence[tuple[Call, Ended]]) -> None:
     """Makes outcomes durable when no further turn will."""
     if outcomes:
         with writing(guard.lease.ref) as page:
-            held(page, guard.lease)
+            execution = held(page, guard.lease)
             for call, ended in outcomes:
                 journal.finish(page, call, ended)
+            volume.add(execution, sum(volume.size(ended.told()) for _, ended in outcomes))
 
 
 def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked, verdict: Verdict | None) -> Opened:
@@ -123,7 +141,9 @@ def open_one(page: Page, guard: Guard, execution: Execution, asked: Asked, verdi
     )
     if verdict.decision == "DENY":
         return _ended(page, call, fault_of(denied(verdict), call.call_id), rejected=True)
-    if verdict.decision == "ALLOW" and capability.effect in journal.QUIET:
+    if sleeping.sleeps(call):
+        sleeping.stay(execution, call)
+    elif verdict.decision == "ALLOW" and capability.effect in journal.QUIET:
         journal.prepare(page, call, guard.lease.attempt)
     return Opened(call=call, capability=capability, verdict=verdict)
 
@@ -136,5 +156,5 @@ def _ended(page: Page, call: Call, fault: Fault, *, rejected: bool) -> Opened:
 def prepare_again(guard: Guard, call: Call) -> None:
     """T1 of a read by a newer attempt, after reconcile marked it to be asked again."""
     with writing(guard.lease.ref) as page:
-        guard.pass_dispatch(page, writes=False)
+        guard.pass_dispatch(page, writes=False, tools=[call.tool])
         journal.prepare(page, call, guard.lease.attempt)

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
@@ -11,17 +12,21 @@ from approvals.services.reviewer_settings import record_reviewers
 from executions.sandbox.zygotes import Zygotes
 from executions.services import workers
 from executions.services.advance import advance
-from executions.services.claim import claim_next
+from executions.services.claim import claim_next, seconds_to_due
 from executions.services.expire import expire_due
 from executions.services.heartbeat import Heartbeat
 from executions.services.notifying import Notifying
 from executions.services.reconcile import reconcile
+from executions.services.reobserve import reobserve_due
 from executions.services.runtime import Runtime, release_connections
+from executions.services.webhooks.sender import Sender
 from executions.transitions import Lease
 from forge_project.kernel import clock
 
 log = logging.getLogger("forge.worker")
 TICK_SECONDS = 0.5
+_OF_THE_TIME = 0.9  # to drain in; the rest is for the process's own end
+_DRAIN_POLL_SECONDS = 0.05
 
 
 class WorkerProcess:
@@ -38,10 +43,13 @@ class WorkerProcess:
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._reconcile_wanted = threading.Event()
+        self._drained_by = 0.0
         self._heart = Heartbeat(self.runtime)
         self._heart.start()
         self._notices = Notifying()
         self._notices.start()
+        self._sender = Sender()
+        self._sender.start()
         self._claims = threading.Thread(target=self._serve, name="forge-claims")
         self._housekeeping = threading.Thread(target=self._housekeep, name="forge-housekeeping")
         self._claims.start()
@@ -55,26 +63,47 @@ class WorkerProcess:
         """A hint: settle what dead workers left."""
         self._reconcile_wanted.set()
 
-    def drain(self) -> None:
-        """Stops claiming, ends or gives back what runs, releases everything."""
-        self.runtime.draining.set()
-        self._wake.set()
-        self._claims.join()  # what it has claimed is handed over before the pool is closed
-        self._attempts.shutdown(wait=True)
+    def stop_claiming(self) -> None:
+        """The signal has come: from here on the time to drain is counted."""
+        if not self.runtime.draining.is_set():
+            self._drained_by = clock.monotonic() + settings.FORGE_DRAIN_SECONDS * _OF_THE_TIME
+            self.runtime.draining.set()
+            self._wake.set()
+
+    def drain(self) -> bool:
+        """Stops claiming, ends or gives back what runs, releases everything.
+
+        False if something still runs when the time is up: then the process has to go as it is.
+        """
+        self.stop_claiming()
+        self._claims.join(self._left())  # what it has claimed is handed over before the pool is closed
+        self._attempts.shutdown(wait=False)
+        while self.runtime.load() and self._left():
+            time.sleep(_DRAIN_POLL_SECONDS)
         self._stopped.set()
-        self._housekeeping.join()
+        self._housekeeping.join(self._left() + _DRAIN_POLL_SECONDS)
+        if self.runtime.load() or self._claims.is_alive() or self._housekeeping.is_alive():
+            return False
         self._notices.stop()
+        self._sender.stop()
         self.runtime.close()
         self._heart.stop()
         workers.stop(self.runtime.worker_id)
+        return True
+
+    def _left(self) -> float:
+        return max(0.0, self._drained_by - clock.monotonic())
 
     def _serve(self) -> None:
         """Claims while there are free slots: woken by hints, by ended attempts and by the sweep."""
+        pause = float(settings.FORGE_SWEEP_SECONDS)
         while not self.runtime.draining.is_set():
-            self._wake.wait(settings.FORGE_SWEEP_SECONDS)
+            self._wake.wait(pause)
             self._wake.clear()
+            pause = float(settings.FORGE_SWEEP_SECONDS)
             try:
                 self._claim_all()
+                pause = seconds_to_due()
             except DatabaseFault as error:
                 log.warning("claiming failed, will be tried again: %s", type(error).__name__)
             except Exception as error:
@@ -106,11 +135,12 @@ class WorkerProcess:
         reconciled_at = 0.0
         while not self._stopped.wait(TICK_SECONDS):
             try:
-                due = clock.monotonic() - reconciled_at >= settings.FORGE_SWEEP_SECONDS
+                every = workers.WATCH_SECONDS if self.runtime.watching else settings.FORGE_SWEEP_SECONDS
+                due = clock.monotonic() - reconciled_at >= min(every, settings.FORGE_SWEEP_SECONDS)
                 if due or self._reconcile_wanted.is_set():
                     self._reconcile_wanted.clear()
                     reconciled_at = clock.monotonic()
-                    if reconcile(self.runtime):
+                    if reconcile(self.runtime) + reobserve_due():
                         self._wake.set()
                     expire_due()
             except DatabaseFault as error:

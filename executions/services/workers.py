@@ -11,8 +11,10 @@ from django.db.models.functions import Now
 from executions.models import Worker
 from executions.services import processes
 from executions.services.runtime import Runtime
+from forge_project.kernel import clock
 
-Liveness = Literal["alive", "dead", "elsewhere"]
+WATCH_SECONDS = 2.0  # four beats
+Liveness = Literal["alive", "dead", "silent"]
 
 
 def register(runtime: Runtime, *, isolation: str = "", engine: str = "") -> Worker:
@@ -33,9 +35,10 @@ def register(runtime: Runtime, *, isolation: str = "", engine: str = "") -> Work
 
 
 def beat(runtime: Runtime) -> None:
-    """One heartbeat, by the database's clock; fresh only once it is committed."""
-    if Worker.objects.filter(pk=runtime.worker_id).update(heartbeat=Now()) == 1:
-        runtime.beaten()
+    """One heartbeat, by the database's clock; fresh only once it is committed, and never again once declared dead."""
+    at = clock.boottime()  # before it is sent: whoever reads it counts from then
+    if Worker.objects.filter(pk=runtime.worker_id, dead_at=None).update(heartbeat=Now()) == 1:
+        runtime.beaten(at)
 
 
 def stop(worker_id: UUID) -> None:
@@ -43,25 +46,53 @@ def stop(worker_id: UUID) -> None:
     Worker.objects.filter(pk=worker_id).update(stopped_at=Now(), heartbeat=Now())
 
 
-def gone(worker: Worker) -> bool:
-    """Whether that exact process of this very boot and namespace is no more; elsewhere nobody can tell from here."""
-    here = (worker.boot_id, worker.pid_namespace) == (processes.boot_id(), processes.pid_namespace())
-    return here and not processes.alive(worker.pid, worker.start_time)
+def here(worker: Worker) -> bool:
+    """Whether its pid is one of ours: this host (by its id), this boot, this namespace."""
+    ours = (settings.FORGE_HOST_ID, processes.boot_id(), processes.pid_namespace())
+    return (worker.host, worker.boot_id, worker.pid_namespace) == ours
 
 
-def liveness(worker: Worker, *, kill: bool) -> Liveness:
-    """Whether that exact process is gone (`kill`: a stale living one is ended first); elsewhere is not ours to say."""
-    if (worker.boot_id, worker.pid_namespace) != (processes.boot_id(), processes.pid_namespace()):
-        return "elsewhere"
-    if gone(worker):
+def proven_dead(worker: Worker) -> bool:
+    """Whether it is certain that it does nothing any more: what it left undone stays undone."""
+    if worker.dead_at is not None or worker.stopped_at is not None:
+        return True
+    dead = not processes.alive(worker.pid, worker.start_time) if here(worker) else _rebooted(worker)
+    if dead:
+        Worker.objects.filter(pk=worker.pk, dead_at=None).update(dead_at=Now())  # kept: its host may be gone tomorrow
+    return dead
+
+
+def lost(worker: Worker) -> bool:
+    """Whether another may take over what it holds: proven dead, or silent elsewhere for longer than a lease."""
+    return proven_dead(worker) or (not here(worker) and stale(worker))
+
+
+def liveness(worker: Worker, runtime: Runtime, *, kill: bool) -> Liveness:
+    """What is known of it from here. A stale living one of this host is ended first, and confirmed (with `kill`)."""
+    if proven_dead(worker):
+        runtime.seen_alive(worker.pk)
         return "dead"
-    if not _stale(worker):
+    if not stale(worker):
+        runtime.seen_alive(worker.pk)
         return "alive"
-    if not kill:
-        return "dead"  # as it would be
-    return "dead" if processes.kill(worker.pid, worker.start_time) else "alive"
+    if kill and not runtime.watch(worker.pk, worker.heartbeat, WATCH_SECONDS):
+        return "alive"
+    if not here(worker):
+        return "silent"
+    if kill and not processes.kill(worker.pid, worker.start_time):
+        return "alive"
+    return "dead"  # or would be
 
 
-def _stale(worker: Worker) -> bool:
+def stale(worker: Worker) -> bool:
+    """Whether its last heartbeat is older than a lease, by the database's clock."""
+    if worker.pid == os.getpid() and here(worker):
+        return False
     limit = timedelta(seconds=settings.FORGE_LEASE_SECONDS)
-    return worker.pid != os.getpid() and Worker.objects.filter(pk=worker.pk, heartbeat__lt=Now() - limit).exists()
+    return Worker.objects.filter(pk=worker.pk, heartbeat__lt=Now() - limit).exists()
+
+
+def _rebooted(worker: Worker) -> bool:
+    """Whether its host has registered a worker of a later boot since it was last heard of."""
+    later = Worker.objects.filter(host=worker.host, started_at__gt=worker.heartbeat)
+    return later.exclude(boot_id=worker.boot_id).exists()

@@ -2,17 +2,19 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from executions.models import Workspace, WorkspaceAccess
 from executions.services.accounts import agent
 from executions.states import Access
+from forge_project.kernel import actors
 from forge_project.kernel.errors import Conflict, Invalid, Missing
+from forge_project.ledger.governance import governing, record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,7 @@ class AddWorkspace:
     name: str
     path: str
     hosts: Sequence[str] = ()
+    actor: str = field(default_factory=actors.shell)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,7 @@ class Grant:
     workspace: str
     agent: str
     mode: Access = Access.WRITE
+    actor: str = field(default_factory=actors.shell)
 
 
 def add_workspace(asked: AddWorkspace) -> Workspace:
@@ -42,9 +46,10 @@ def add_workspace(asked: AddWorkspace) -> Workspace:
     except ValidationError as fault:
         raise Invalid("; ".join(f"{name}: {' '.join(told)}" for name, told in fault.message_dict.items())) from None
     try:
-        with transaction.atomic():
+        with governing():
             _check_apart(row)
             row.save(force_insert=True)
+            record("workspace.added", actor=asked.actor, name=row.name, path=row.path, hosts=hosts)
     except IntegrityError:
         raise Conflict(f"there is a workspace {asked.name} already") from None
     return row
@@ -53,15 +58,22 @@ def add_workspace(asked: AddWorkspace) -> Workspace:
 def grant(asked: Grant) -> WorkspaceAccess:
     """The agent's access, with the mode asked for from now on. Raises Missing."""
     place, user = workspace(asked.workspace), agent(asked.agent).user
-    access, _ = WorkspaceAccess.objects.update_or_create(workspace=place, user=user, defaults={"mode": asked.mode})
+    with governing():
+        had = WorkspaceAccess.objects.filter(workspace=place, user=user).values_list("mode", flat=True).first()
+        access, _ = WorkspaceAccess.objects.update_or_create(workspace=place, user=user, defaults={"mode": asked.mode})
+        if had != asked.mode:
+            said = {"agent": asked.agent, "mode": str(asked.mode)} | ({"was": str(had)} if had else {})
+            record("workspace.granted", actor=asked.actor, name=place.name, **said)
     return access
 
 
-def revoke(name: str, agent_name: str) -> None:
+def revoke(name: str, agent_name: str, *, actor: str = "") -> None:
     """Takes the access away; what runs meets it at its next dispatch. Raises Missing."""
-    gone, _ = WorkspaceAccess.objects.filter(workspace=workspace(name), user=agent(agent_name).user).delete()
-    if not gone:
-        raise Missing(f"{agent_name} has no access to {name}")
+    with governing():
+        gone, _ = WorkspaceAccess.objects.filter(workspace=workspace(name), user=agent(agent_name).user).delete()
+        if not gone:
+            raise Missing(f"{agent_name} has no access to {name}")
+        record("workspace.revoked", actor=actor or actors.shell(), name=name, agent=agent_name)
 
 
 def workspace(name: str) -> Workspace:

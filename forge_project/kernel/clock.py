@@ -14,6 +14,11 @@ def text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def moment(stored: str) -> datetime:
+    """The moment that `text` wrote."""
+    return datetime.strptime(stored, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+
+
 def millis(moment: datetime) -> int:
     """Milliseconds since the epoch, as the guest's clock counts."""
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

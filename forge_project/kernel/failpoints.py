@@ -14,7 +14,8 @@ _LEDGER = (
     "ledger.before_insert ledger.after_insert ledger.after_head ledger.successor "
     "ledger.chunk ledger.stream_end ledger.checkpoint ledger.sink ledger.purge ledger.import"
 )
-NAMES = frozenset(f"{_LIFE} {_CALL} {_LEDGER}".split())  # read as names, not as punctuation
+_OUTBOX = "deliver.sent"
+NAMES = frozenset(f"{_LIFE} {_CALL} {_LEDGER} {_OUTBOX}".split())  # read as names, not as punctuation
 
 
 class Crash(BaseException):

@@ -85,7 +85,7 @@ def shown(field: str, label: str = "", *, first: int | None = None) -> Cell:
 
     @admin.display(description=label or field.replace("_", " "), ordering=field)
     def cell(row: Any) -> str:
-        return visible.content(str(getattr(row, field) or "-"))[0][:first]
+        return visible.said(str(getattr(row, field) or "-"))[:first]
 
     cell.__name__ = field
     return cell
@@ -125,7 +125,7 @@ def block(value: Any) -> SafeString | str:
     """JSON, or else text, in a box that scrolls by itself."""
     if value in (None, "", {}, []):
         return "-"
-    text = visible.content(_indented(value))[0]
+    text = visible.said(_indented(value))
     return format_html('<pre class="forge-block" tabindex="0">{}</pre>', text)
 
 

@@ -30,6 +30,7 @@ def handle(page: Page, tool: Tool, attempt: int, external: str) -> None:
     """By which name the running effect is found again (recovery mode reattach); one an attempt."""
     if not 0 < len(external) <= _LONGEST_HANDLE or "\0" in external:
         raise Invalid("an external handle has 1-200 characters", path="/external_handle", rule="ledger.handle")
+    page.settle()
     if not statements.note_handle(tool.operation_id, attempt, external):
         raise OperationConflict("this attempt has not prepared it", scan="orphan_response")
     _add(page, tool, f"handle_{attempt}", {"fact": HANDLE, "attempt": attempt, "external_handle": external})
@@ -40,7 +41,7 @@ def late(page: Page, tool: Tool, attempt: int, ended: Outcome, artifacts: Sequen
 
     The only write a stale attempt may make. `artifacts` are digests of what it had stored.
     """
-    row = row_of(tool)
+    row = row_of(page, tool)
     if row.state not in _CROSSED:
         raise OperationConflict("this operation has its outcome", scan="duplicate_response", state=row.state)
     if not 0 < attempt <= row.attempt:
@@ -59,18 +60,23 @@ class Resolution:
     actor: str
     reason: str
     evidence: tuple[Any, ...] = ()
+    outcome: Outcome | None = None  # what whoever asked for the operation is told
 
 
 def resolve(page: Page, tool: Tool, found: Resolution) -> bool:
     """An operator's decision on a parked operation, once. False = this very resolution was there already."""
     if not found.actor or not found.reason:
         raise Invalid("a resolution names who and why", path="/reason", rule="ledger.resolution")
-    row = row_of(tool)
+    row = row_of(page, tool)
     new = row.state != OperationState.RESOLVED
     if new:
         move_row(tool, row, OperationState.RESOLVED, only=OperationState.RECOVERY_PARKED)
-    said = {"fact": RESOLVED, "became": found.became, "actor": found.actor, "reason": found.reason}
-    _add(page, tool, "resolution", said | ({"evidence": list(found.evidence)} if found.evidence else {}))
+    said: dict[str, Any] = {"fact": RESOLVED, "became": found.became, "actor": found.actor, "reason": found.reason}
+    said |= {"evidence": list(found.evidence)} if found.evidence else {}
+    if found.outcome is not None:
+        ended = found.outcome
+        said |= {"result": ended.result, "is_error": ended.is_error, "result_digest": ended.result_digest}
+    _add(page, tool, "resolution", said)
     return new
 
 

@@ -1,21 +1,20 @@
 """Signed, chained checkpoints of all heads that moved, kept in the database and sent to the sink."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
 from forge_project.kernel import canonical, clock, failpoints
-from forge_project.kernel.errors import Conflict
-from forge_project.ledger import signing, sink
+from forge_project.kernel.errors import Conflict, NotReady
+from forge_project.ledger import signing, sinks
 from forge_project.ledger.models import Checkpoint, Invocation
 from forge_project.ledger.sink import Signed
 
 HEADS = 10_000  # in one checkpoint at most
 _MARKS_A_TIME = 500
+_FAULT = 200  # characters
 Head = tuple[str, int, str]
 
 
@@ -76,15 +75,22 @@ def _mark(heads: Sequence[Head]) -> None:
 
 
 def deliver() -> int:
-    """Sends to the sink what is not there yet; how many. Without a sink nothing is sent."""
-    if not settings.FORGE_CHECKPOINT_SINK:
+    """Sends to the sink what is not there yet; how many. Without a sink nothing is sent.
+
+    NotReady (part `sink`) if it fails: what failed stays noted, and is sent first the next time.
+    """
+    if sinks.file() is None and sinks.webhook() is None:
         return 0
     count = 0
     for row in Checkpoint.objects.filter(sent=False).order_by("number").iterator(chunk_size=10):
         line = Signed(payload=row.payload, signature=row.signature, key_id=row.key_id)
-        sink.append(Path(settings.FORGE_CHECKPOINT_SINK), [line])
+        try:
+            sinks.send(line)
+        except NotReady as failure:
+            Checkpoint.objects.filter(pk=row.pk).update(fault=failure.message[:_FAULT])
+            raise
         failpoints.reach("ledger.sink")
-        Checkpoint.objects.filter(pk=row.pk).update(sent=True)
+        Checkpoint.objects.filter(pk=row.pk).update(sent=True, fault="")
         count += 1
     return count
 

@@ -156,6 +156,10 @@ class Checkpoint(models.Model):
     signature = models.CharField(max_length=128)
     key_id = models.CharField(max_length=16)
     sent = models.BooleanField(default=False, help_text="it is in the sink")
+    fault = models.CharField(max_length=200, blank=True, default="", help_text="why it is not in the sink yet")
+
+    class Meta:
+        indexes = [models.Index(fields=["number"], condition=models.Q(sent=False), name="checkpoint_unsent")]
 
     def __str__(self) -> str:
         return str(self.number)

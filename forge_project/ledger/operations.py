@@ -31,15 +31,26 @@ class Tool:
     args: Any  # redacted: what may be shown
     args_digest: str
     recovery_mode: str
+    effect: str = ""  # its class, as declared when it was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an operation ended: the redacted result (or error) and its keyed digest. An error is an outcome too."""
+    """How an operation ended: the redacted result (or error) and its keyed digest. An error is an outcome too.
+
+    `status` and `side_effect` are the call's, so that its row can be rebuilt from its events.
+    """
 
     result: Any
     result_digest: str = ""
     is_error: bool = False
+    status: str = ""
+    side_effect: str = ""
+
+    def said(self) -> dict[str, str]:
+        """What is said of it beside the result."""
+        told = {"result_digest": self.result_digest, "status": self.status, "side_effect": self.side_effect}
+        return {name: value for name, value in told.items() if value}
 
 
 def operation_id(invocation_id: str, call_id: str) -> str:
@@ -50,6 +61,7 @@ def operation_id(invocation_id: str, call_id: str) -> str:
 def request(page: Page, tool: Tool, purpose: str = "", *, new: bool = False) -> None:
     """Journals that the guest asked for this call; the first of an operation's events (`new`: Page.add)."""
     said = {"args_digest": tool.args_digest} | ({"purpose": purpose} if purpose else {})
+    said |= {"effect": tool.effect} if tool.effect else {}
     page.add(
         Event(
             event_id=f"{tool.operation_id}_call",
@@ -61,12 +73,14 @@ def request(page: Page, tool: Tool, purpose: str = "", *, new: bool = False) -> 
         ),
         new=new,
     )
+    if new:
+        page.opens(tool.operation_id)
 
 
 def prepare(page: Page, tool: Tool, attempt: int) -> bool:
     """T1: the dispatch fact. True = this writer may dispatch; False = this very attempt has already prepared it."""
     if not _insert(page, tool, attempt, OperationState.PREPARED):
-        row = row_of(tool)
+        row = row_of(page, tool)
         if (row.invocation_id, row.call_id, row.args_digest) != (page.invocation_id, tool.call_id, tool.args_digest):
             raise OperationConflict("this operation is another call's", scan="identity_conflict")
         if row.state == OperationState.PREPARED and row.attempt == attempt:
@@ -95,10 +109,11 @@ def prepare(page: Page, tool: Tool, attempt: int) -> bool:
 
 def outcome(page: Page, tool: Tool, ended: Outcome) -> bool:
     """T2: the outcome of a prepared operation. False = this very outcome was there already."""
+    page.settle()
     if statements.commit_outcome(tool.operation_id):
         page.add(_response(tool, ended), new=True)
         return True
-    row = row_of(tool)
+    row = row_of(page, tool)
     if row.state != OperationState.OUTCOME_COMMITTED:
         raise OperationConflict("this operation is settled already", scan="duplicate_response", state=row.state)
     page.add(_response(tool, ended))  # the exact repeat passes, another outcome is a conflict
@@ -107,7 +122,7 @@ def outcome(page: Page, tool: Tool, ended: Outcome) -> bool:
 
 def reject(page: Page, tool: Tool, ended: Outcome) -> None:
     """A call that is never dispatched (denied, expired, cancelled, bad input): an unbound error response."""
-    if not _insert(page, tool, 0, OperationState.REJECTED) and row_of(tool).state != OperationState.REJECTED:
+    if not _insert(page, tool, 0, OperationState.REJECTED) and row_of(page, tool).state != OperationState.REJECTED:
         raise OperationConflict("a dispatched call can't be rejected", scan="lane_conflict")
     page.add(_response(tool, ended, bound=False))
 
@@ -142,7 +157,7 @@ def _refuse_contradiction(seen: Recovery) -> None:
 def recover(page: Page, tool: Tool, seen: Recovery) -> None:
     """The recovery bundle: reconcile result, outcome where there is one, decision; one per operation and attempt."""
     _refuse_contradiction(seen)
-    row = row_of(tool)
+    row = row_of(page, tool)
     to = _SETTLED_AS[seen.disposition]
     # A parked one that was observed once more, or a read that was to be asked again and will not be.
     again = row.state != to and row.state in (OperationState.RECOVERY_PARKED, OperationState.RETRIED)
@@ -178,7 +193,7 @@ def _response(tool: Tool, ended: Outcome, *, bound: bool = True) -> Event:
     content = {"kind": "function_response", "id": tool.call_id, "name": tool.tool, "result": ended.result}
     if ended.is_error:
         content["is_error"] = True
-    said = {"forge": {"fact": "call.outcome", "result_digest": ended.result_digest}} if ended.result_digest else None
+    said = {"forge": {"fact": "call.outcome"} | told} if (told := ended.said()) else None
     return Event(
         event_id=f"{tool.operation_id}_response",
         role="tool",
@@ -206,8 +221,9 @@ class Row(NamedTuple):
     tool: str
 
 
-def row_of(tool: Tool) -> Row:
+def row_of(page: Page, tool: Tool) -> Row:
     """The operation's row; OperationConflict (orphan_response) where nothing was dispatched."""
+    page.settle()
     found = statements.operation(tool.operation_id)
     if found is None:
         raise OperationConflict("no dispatch precedes this", scan="orphan_response")
@@ -216,7 +232,7 @@ def row_of(tool: Tool) -> Row:
 
 def _insert(page: Page, tool: Tool, attempt: int, state: OperationState) -> bool:
     ours = (tool.operation_id, page.invocation_id, tool.call_id, tool.tool, tool.args_digest, tool.recovery_mode)
-    return statements.insert_operation((*ours, attempt, state.value))
+    return page.insert_operation((*ours, attempt, state.value))
 
 
 def move_row(

@@ -1,11 +1,8 @@
 """A database restored from a backup is older than its sink: it does not know what was done since."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from django.conf import settings
-
-from forge_project.ledger import signing, sink
+from forge_project.ledger import signing, sink, sinks
 from forge_project.ledger.checkpoints import HEADS, Head, deliver, insert, newest
 from forge_project.ledger.models import Invocation
 from forge_project.ledger.sink import Signed
@@ -16,17 +13,20 @@ _level: set[tuple[str, int, int]] = set()  # sinks (path, size, time) that the d
 
 def behind() -> bool:
     """Whether the sink has a checkpoint that the database lacks. One stat, unless the sink has grown."""
-    path = settings.FORGE_CHECKPOINT_SINK
-    if not path:
+    path = sinks.file()
+    if path is None:
         return False
     try:
-        seen = Path(path).stat()
+        seen = path.stat()
     except OSError:
-        return False  # no sink yet
-    key = (path, seen.st_size, seen.st_mtime_ns)
+        return False  # no sink yet, or none that can be asked
+    key = (str(path), seen.st_size, seen.st_mtime_ns)
     if key in _level:
         return False
-    there = sink.last(Path(path))
+    try:
+        there = sink.last(path)
+    except OSError:
+        return False
     if there is not None and there.body()["checkpoint"] > newest():
         return True
     _level.clear()
@@ -36,10 +36,11 @@ def behind() -> bool:
 
 def rolled_back() -> Iterator[tuple[str, int]]:
     """The invocations that had come further than the database knows, and how far: they, too, may have been finished."""
-    if not settings.FORGE_CHECKPOINT_SINK:
+    path = sinks.file()
+    if path is None:
         return
     ours = newest()
-    for line in sink.read(Path(settings.FORGE_CHECKPOINT_SINK)):
+    for line in sink.read(path):
         if not isinstance(line, Signed) or not signing.holds(line.payload, line.signature, line.key_id):
             continue
         if (body := line.body())["checkpoint"] > ours:
@@ -58,8 +59,8 @@ def restore() -> int | None:
 
     What was checkpointed in between is lost, and said to be.
     """
-    path = settings.FORGE_CHECKPOINT_SINK
-    there = sink.last(Path(path)) if path else None
+    path = sinks.file()
+    there = sink.last(path) if path else None
     ours = newest()
     if there is None or (number := there.body()["checkpoint"]) <= ours:
         return None

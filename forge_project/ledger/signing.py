@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -46,6 +47,21 @@ def signer() -> Signer:
     if not public.exists():
         _write_once(public, base64.b64encode(key.public_key().public_bytes_raw()).decode())
     return Signer(key)
+
+
+def has_key() -> bool:
+    """Whether `signer` has a key to sign with here."""
+    return bool(settings.FORGE_CHECKPOINT_KEY) or settings.FORGE_MODE == "embedded"
+
+
+def without_key(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment for processes that verify: the private key's place is taken by its public half."""
+    kept = {name: value for name, value in env.items() if name != "FORGE_CHECKPOINT_KEY"}
+    if given := settings.FORGE_CHECKPOINT_KEY:
+        public = base64.b64encode(_private(given).public_key().public_bytes_raw()).decode()
+        trusted = [*settings.FORGE_CHECKPOINT_PUBLIC_KEYS, public]
+        kept["FORGE_CHECKPOINT_PUBLIC_KEYS"] = ",".join(dict.fromkeys(trusted))
+    return kept
 
 
 def holds(text: str, signature: str, key_id: str) -> bool:

@@ -25,7 +25,9 @@ EVENT = [
 ]
 _ROW = f"({', '.join(['%s'] * len(EVENT))})"
 _ROWS_A_STATEMENT = 500  # SQLite takes 32,766 parameters
-_INVOCATION = "session_id, run_id, turn_id, owner, head_seq, head_hash, sealed_at, protocol, opened_by, follows"
+_INVOCATION = (
+    "session_id, run_id, turn_id, owner, head_seq, head_hash, sealed_at, protocol, opened_by, follows, successors"
+)
 
 
 def lock_invocation(invocation_id: str, *, wait: bool) -> tuple[Any, ...] | None:
@@ -62,10 +64,17 @@ def known_events(owner: str, event_ids: Sequence[str]) -> dict[str, tuple[str, s
         return {row[0]: row[1:] for row in cursor.fetchall()}
 
 
-def append(invocation_id: str, rows: Sequence[Sequence[Any]], head: tuple[int, str], sealed_at: str) -> bool:
+def append(
+    invocation_id: str,
+    rows: Sequence[Sequence[Any]],
+    head: tuple[int, str],
+    sealed_at: str,
+    operations: Sequence[Sequence[Any]] = (),
+) -> bool:
     """Inserts rows of EVENT's columns and moves the head to (seq, hash); False if it was elsewhere or is sealed.
 
-    PostgreSQL does both in one round trip (the last rows with the head); False leaves nothing that may be kept.
+    `operations` are rows as of `insert_operation` that can't be there yet. PostgreSQL does all of it in one round trip
+    (the last rows with the head); False leaves nothing that may be kept.
     """
     parts = [rows[start : start + _ROWS_A_STATEMENT] for start in range(0, len(rows), _ROWS_A_STATEMENT)]
     moved = [*head, sealed_at, invocation_id, rows[0][1] - 1]
@@ -74,9 +83,13 @@ def append(invocation_id: str, rows: Sequence[Sequence[Any]], head: tuple[int, s
         _run(f"{_INSERT} VALUES {_marks(part)}", _values(part))
     if together:
         part = parts[-1]
-        landed = _run(_WITH_HEAD.format(marks=_marks(part)), [*moved, *_values(part)]) == len(part)
+        new = _WITH_OPERATIONS.format(marks=", ".join([_OPERATION_ROW] * len(operations))) if operations else ""
+        values = [*moved, *_values(operations), *_values(part)]
+        landed = _run(_WITH_HEAD.format(new=new, marks=_marks(part)), values) == len(part)
         failpoints.reach("ledger.after_insert")
         return landed
+    if operations:
+        _run(_INSERT_OPERATION + ", ".join([_OPERATION_ROW] * len(operations)), _values(operations))
     failpoints.reach("ledger.after_insert")
     return _run(_MOVE_HEAD, moved) == 1
 
@@ -86,8 +99,14 @@ _MOVE_HEAD = (
     "UPDATE ledger_invocation SET head_seq = %s, head_hash = %s, sealed_at = %s "
     "WHERE id = %s AND head_seq = %s AND sealed_at = ''"
 )
+_OPERATION_ROW = "(%s, %s, %s, %s, %s, %s, %s, %s, 1, '')"
+_INSERT_OPERATION = (
+    "INSERT INTO ledger_operation (operation_id, invocation_id, call_id, tool, args_digest, recovery_mode, attempt, "
+    "state, version, external_handle) VALUES "
+)
+_WITH_OPERATIONS = f", opened AS ({_INSERT_OPERATION}{{marks}}) "
 _WITH_HEAD = (
-    f"WITH moved AS ({_MOVE_HEAD} RETURNING 1) "  # noqa: S608  # constants of this file
+    f"WITH moved AS ({_MOVE_HEAD} RETURNING 1) {{new}}"  # noqa: S608  # constants of this file
     f"{_INSERT} SELECT * FROM (VALUES {{marks}}) AS event WHERE EXISTS (SELECT 1 FROM moved)"
 )
 
@@ -102,15 +121,7 @@ def _values(part: Sequence[Sequence[Any]]) -> list[Any]:
 
 def insert_operation(values: Sequence[Any]) -> bool:
     """Inserts (operation, invocation, call, tool, digest, mode, attempt, state); False if it is there."""
-    return (
-        _run(
-            "INSERT INTO ledger_operation (operation_id, invocation_id, call_id, tool, args_digest, recovery_mode, "
-            "attempt, state, version, external_handle) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 1, '') "
-            "ON CONFLICT DO NOTHING",
-            values,
-        )
-        == 1
-    )
+    return _run(f"{_INSERT_OPERATION}{_OPERATION_ROW} ON CONFLICT DO NOTHING", values) == 1
 
 
 def operation(operation_id: str) -> tuple[str, str, str, str, int, int, str] | None:

@@ -34,11 +34,16 @@ class Written(NamedTuple):
 class Page:
     """The events one transaction adds to one invocation, written once at its end. Made by `writing` only."""
 
-    def __init__(self, identity: Identity, head: tuple[int, str], sealed: bool, opened_by: str, follows: str) -> None:
+    def __init__(
+        self, identity: Identity, head: tuple[int, str], sealed: bool, opened_by: str, follows: str, successors: int = 0
+    ) -> None:
         self.identity, self.sealed, self.opened_by, self.follows = identity, sealed, opened_by, follows
+        self.successors = successors  # of the first of a family
         self.head_seq, self.head_hash = head
         self._events: list[Event] = []
         self._doubtful: list[str] = []
+        self._opened: set[str] = set()
+        self._operations: list[tuple[Any, ...]] = []
 
     @property
     def invocation_id(self) -> str:
@@ -62,6 +67,26 @@ class Page:
         if event.event_id is not None and not new:
             self._doubtful.append(event.event_id)
 
+    def opens(self, operation_id: str) -> None:
+        """A row of this transaction proves that no such operation was there."""
+        self._opened.add(operation_id)
+
+    def insert_operation(self, values: tuple[Any, ...]) -> bool:
+        """The operation's row; with the events, if this page opened it: one round trip less. False if it is there."""
+        if values[0] not in self._opened:
+            self.settle()
+            return statements.insert_operation(values)
+        self._opened.discard(values[0])
+        self._operations.append(values)
+        return True
+
+    def settle(self) -> None:
+        """Before anything looks at an operation's row: those that wait for the page's end go in now."""
+        waiting, self._operations = self._operations, []
+        for values in waiting:
+            if not statements.insert_operation(values):
+                raise Conflict("there is an operation of this id already", operation=values[0])
+
     def write(self) -> list[Written]:
         """Appends what was added: ids looked up, hashed in order, one INSERT, one UPDATE of the head."""
         known = statements.known_events(self.identity.owner, self._doubtful) if self._doubtful else {}
@@ -84,6 +109,9 @@ class Page:
         self._events, self._doubtful = [], []
         if rows:
             self._insert(rows, sealed_by)
+        else:
+            self.settle()
+        self._opened, self._operations = set(), []
         return told
 
     def _row(self, event: Event, event_id: str, at: str) -> tuple[Any, ...]:
@@ -111,7 +139,7 @@ class Page:
     def _insert(self, rows: list[tuple[Any, ...]], sealed_at: str) -> None:
         failpoints.reach("ledger.before_insert")
         head = (self.head_seq, self.head_hash)
-        if not statements.append(self.invocation_id, rows, head, sealed_at):
+        if not statements.append(self.invocation_id, rows, head, sealed_at, self._operations):
             raise Conflict("the invocation moved on without us", invocation=self.invocation_id)
         self.sealed = bool(sealed_at)
         failpoints.reach("ledger.after_head")
@@ -123,10 +151,11 @@ def writing(
 ) -> Iterator[Page]:
     """One transaction that holds the invocation's lock; writes the page at its end, or nothing at all.
 
-    `opening` makes the invocation if it is new. `wait=False`: Conflict at once if another holds it (PostgreSQL).
+    `opening` makes the invocation if it is new. Without it the page is that of the family's latest: what is sealed
+    and was gone on from is written no more. `wait=False`: Conflict at once if another holds it (PostgreSQL).
     """
     with transaction.atomic():
-        page = _opened(opening, opened_by) if opening is not None else locked(invocation_id, wait=wait)
+        page = _opened(opening, opened_by) if opening is not None else _latest(invocation_id, wait=wait)
         if opening is not None and invocation_id != page.invocation_id:
             raise IdentityConflict("this invocation belongs to another session, run, turn or owner")
         yield page
@@ -171,6 +200,11 @@ def _next(sealed: Page) -> Page:
     return locked(ref, wait=True)
 
 
+def _latest(invocation_id: str, *, wait: bool) -> Page:
+    page = locked(invocation_id, wait=wait)
+    return locked(f"{invocation_id}~{page.successors}", wait=True) if page.sealed and page.successors else page
+
+
 def _opened(identity: Identity, opened_by: str) -> Page:
     for name in ("invocation_id", "session_id", "run_id", "turn_id", "owner"):
         if not ID.fullmatch(getattr(identity, name)):
@@ -192,8 +226,8 @@ def locked(invocation_id: str, *, wait: bool) -> Page:
         raise Conflict("another transaction holds this invocation", invocation=invocation_id)
     if found is None:
         raise Missing("no such invocation", invocation=invocation_id)
-    session, run, turn, owner, seq, head, sealed_at, protocol, opened_by, follows = found
+    session, run, turn, owner, seq, head, sealed_at, protocol, opened_by, follows, successors = found
     if protocol > PROTOCOL:
         raise UnsupportedProtocol(f"written by protocol {protocol}; this Forge reads {PROTOCOL}", path="")
     identity = Identity(invocation_id=invocation_id, session_id=session, run_id=run, turn_id=turn, owner=owner)
-    return Page(identity, (seq, head), bool(sealed_at), opened_by, follows)
+    return Page(identity, (seq, head), bool(sealed_at), opened_by, follows, successors)

@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests import environment
-from tests.db.executions.conftest import caller, folder, runtime, workspace, zygotes  # noqa: F401  # fixtures
+from tests.db.executions.conftest import (  # noqa: F401  # fixtures
+    approver,
+    caller,
+    folder,
+    runtime,
+    workspace,
+    zygotes,
+)
 from tests.sites import ROOT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -35,6 +42,14 @@ class Browser:
 
     def picture(self, name, *, whole=True):
         self(lambda page: page.screenshot(path=str(SCREENSHOTS / f"{name}.png"), full_page=whole))
+
+    def axe(self):
+        """What axe-core finds against WCAG and good practice: (rule, where), as many as there are."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        options = {"resultTypes": ["violations"], "preload": False}  # preloading writes style sheets our CSP refuses
+        found = self(lambda page: Axe().run(page, options=options)).response["violations"]
+        return [(one["id"], node["html"][:200]) for one in found for node in one["nodes"]]
 
     def overflow(self):
         """By how many pixels the page is wider than the window."""

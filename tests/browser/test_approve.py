@@ -60,7 +60,7 @@ def test_from_the_queue_to_the_written_file(browser, asked, folder, runtime):
     browser.faults = [fault for fault in browser.faults if "400 (Bad Request)" not in fault]
 
     browser(lambda page: page.get_by_role("button", name="Approve once").click())
-    said = browser(lambda page: page.get_by_role("status").inner_text())
+    said = browser(lambda page: page.get_by_role("status").first.inner_text())
     assert "You approved this for one use" in said
     browser.picture(f"approved-{browser.width}")
     clean(browser)
@@ -134,5 +134,5 @@ def test_an_operators_pages_are_clean(browser, asked):
     browser(lambda page: page.locator(f"input[value={ref}]").check())
     browser(lambda page: page.locator("select[name=action]").select_option("Cancel selected executions"))
     browser(lambda page: page.get_by_role("button", name="Go").click())
-    assert f"{ref} is cancelled" in browser(lambda page: page.get_by_role("status").inner_text())
+    assert f"{ref} is cancelled" in browser(lambda page: page.get_by_role("status").first.inner_text())
     clean(browser)

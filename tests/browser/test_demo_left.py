@@ -53,3 +53,30 @@ def test_a_person_approves_what_the_demo_left(left, chromium):
     assert re.search(r"Side effect:\s+Applied", text), text[:2000]
     assert "patch.apply, consumed" in text
     assert faults == []
+
+
+def test_four_clicks_are_enough_for_a_newcomer(left, chromium):
+    """From the address alone, by what the pages say: log in, and count every click until it is approved."""
+    address, user, password = left
+    thread, shown = chromium
+
+    def walk():
+        page = shown.new_context(viewport={"width": 390, "height": 844}).new_page()
+        page.goto(address.split("/admin/")[0])
+        page.get_by_label("Username").fill(user)
+        page.get_by_label("Password").fill(password)
+        page.keyboard.press("Enter")
+        clicks = 0
+        for found in (
+            page.get_by_role("link", name="1 waiting for me"),
+            page.get_by_role("link", name="patch.apply"),
+            page.get_by_role("button", name="Approve once"),
+        ):
+            found.first.click()
+            clicks += 1
+        page.get_by_text("You approved this for one use").wait_for()
+        page.get_by_text("its effect: applied").wait_for(timeout=30_000)
+        page.context.close()
+        return clicks
+
+    assert thread.submit(walk).result(120) <= 4

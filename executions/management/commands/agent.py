@@ -5,9 +5,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from approvals.services import issue_token
 from executions.management.refusals import refusals
 from executions.services import accounts
 from executions.services.accounts import CreateAgent
+from forge_project.kernel import actors
 
 
 class Command(BaseCommand):
@@ -33,7 +35,8 @@ class Command(BaseCommand):
                     made = accounts.create_agent(asked)
                     self.stdout.write(f"agent {made.user.username}, owned by {made.owner.username}")
                 case "token":
-                    self.stdout.write(accounts.issue_token(accounts.agent(options["name"]).user, options["days"]))
+                    user = accounts.agent(options["name"]).user
+                    self.stdout.write(issue_token(user, options["days"], actor=actors.shell()))
                     sys.stderr.write(f"shown this once; it ends in {options['days']} days\n")
                 case "revoke":
                     ended = accounts.revoke_agent(options["name"])

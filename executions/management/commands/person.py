@@ -8,9 +8,11 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 
+from approvals.services import issue_token
 from executions.management.refusals import refusals
 from executions.services import accounts
 from executions.services.accounts import ROLES, AddPerson
+from forge_project.kernel import actors
 from forge_project.kernel.errors import Denied
 
 
@@ -36,7 +38,8 @@ class Command(BaseCommand):
             found = authenticate(username=options["name"], password=password)
             if not isinstance(found, User):
                 raise Denied("this is not that person's password", rule="person.password")
-            self.stdout.write(accounts.issue_token(accounts.person(found.username), options["days"]))
+            user = accounts.person(found.username)
+            self.stdout.write(issue_token(user, options["days"], actor=actors.of(user)))
             sys.stderr.write(f"shown this once; it ends in {options['days']} days\n")
 
 

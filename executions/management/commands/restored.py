@@ -1,6 +1,5 @@
 """`manage.py restored [--actor NAME] [--json]`: says that the database was restored from a backup; dispatches go on."""
 
-import getpass
 import json
 import sys
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from tqdm import tqdm
 
 from executions.management.refusals import refusals
 from executions.services.restored import restored
+from forge_project.kernel import actors
 
 
 class Command(BaseCommand):
@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with refusals(), tqdm(unit="execution", disable=None, file=sys.stderr, leave=False) as bar:
-            done = restored(options["actor"] or f"operator:{getpass.getuser()}", progress=bar.update)
+            done = restored(options["actor"] or actors.shell(), progress=bar.update)
         if options["json"]:
             self.stdout.write(json.dumps(asdict(done)))
         elif done.checkpoint is None:

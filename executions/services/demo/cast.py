@@ -4,9 +4,11 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from approvals.services import issue_token
 from executions.services import accounts, workspaces
 from executions.services.accounts import AddPerson, CreateAgent
 from executions.services.workspaces import AddWorkspace, Grant
+from forge_project.kernel import actors
 
 OWNER, APPROVER, AGENT, WORKSPACE = "demo-owner", "demo-approver", "demo-agent", "demo-project"
 
@@ -22,6 +24,7 @@ class Cast:
 
 def engage(project: Path) -> Cast:
     """Makes the accounts, with fresh secrets, and grants the workspace."""
+    actor = actors.shell()
     password = secrets.token_urlsafe(12)
     accounts.add_person(AddPerson(name=OWNER, password=secrets.token_urlsafe(24)))
     approver = accounts.add_person(AddPerson(name=APPROVER, password=password, roles=("approvers",)))
@@ -30,6 +33,6 @@ def engage(project: Path) -> Cast:
     workspaces.grant(Grant(workspace=WORKSPACE, agent=AGENT))
     return Cast(
         password=password,
-        agent_token=accounts.issue_token(agent.user, 1),
-        approver_token=accounts.issue_token(approver, 1),
+        agent_token=issue_token(agent.user, 1, actor=actor),
+        approver_token=issue_token(approver, 1, actor=actor),
     )

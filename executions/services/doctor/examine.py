@@ -14,7 +14,14 @@ HOST: tuple[Look, ...] = (
     host.search,
     services.broker,
 )
-STORED: tuple[Look, ...] = (services.time, services.workers, services.workspaces, services.people)
+STORED: tuple[Look, ...] = (
+    services.time,
+    services.checkpoints,
+    services.workers,
+    services.workspaces,
+    services.holding,
+    services.people,
+)
 COUNT = len(HOST) + 1 + len(STORED)
 
 

@@ -12,12 +12,16 @@ from django.db.models.functions import Now
 
 from approvals.models import Agent
 from executions.models import Worker, Workspace
+from executions.selectors import holds
 from executions.services.doctor.findings import Finding, fail, ok, warn
 from executions.services.serving.migrations import reach, schema
 from forge_project.kernel import clock
+from forge_project.ledger import checkpoints as signed
+from forge_project.ledger import restoring, sinks, watch
 from forge_project.ledger.models import Event
 
 _SKEW = timedelta(seconds=2)
+_UNSIGNED = timedelta(minutes=15)  # three times as long as `serve` takes
 
 
 def database() -> Iterable[Finding]:
@@ -65,6 +69,25 @@ def time() -> Iterable[Finding]:
         yield ok("clock", "agrees with the database's")
 
 
+def checkpoints() -> Iterable[Finding]:
+    """They are made, and they reach their sink."""
+    if restoring.behind():
+        yield fail("checkpoints", "the database is older than its sink: no effect begins", "python manage.py restored")
+        return
+    if fault := watch.sink_fault():
+        yield warn("checkpoints", fault, "mend it, or FORGE_CHECKPOINT_SINK; what is missing is sent by itself")
+    late = watch.unsigned()
+    if late.since is not None and clock.now() - late.since > _UNSIGNED:
+        said = f"{late.chains} chains grew and nothing signs them, the oldest event since {clock.text(late.since)}"
+        yield warn("checkpoints", said, "python manage.py serve, or ledger_checkpoint --every 300 where the key is")
+    elif not fault:
+        where = (
+            "a file and a webhook" if sinks.file() and sinks.webhook() else "a file" if sinks.file() else "a webhook"
+        )
+        there = f"sent to {where}" if sinks.file() or sinks.webhook() else "kept here alone, no FORGE_CHECKPOINT_SINK"
+        yield ok("checkpoints", f"{signed.newest()} signed, {there}")
+
+
 def workers() -> Iterable[Finding]:
     """Somebody does the work."""
     fresh = Now() - timedelta(seconds=settings.FORGE_LEASE_SECONDS)
@@ -80,6 +103,17 @@ def workspaces() -> Iterable[Finding]:
         yield fail("workspaces", f"{row.name}: {row.path} is not there", "bring it back; its agents can't work")
     if not gone:
         yield ok("workspaces", f"{len(rows)} served by this host")
+
+
+def holding() -> Iterable[Finding]:
+    """Whether somebody holds work back."""
+    standing = holds.standing()
+    for hold in standing:
+        what = f"--{hold.kind} {hold.target}" if hold.target else ""
+        said = f"{hold} since {clock.text(hold.placed_at)[:16]}Z by {hold.placed_by}: {hold.reason}"
+        yield warn("holds", said, f"python manage.py release {what} --reason …".replace("  ", " "))
+    if not standing:
+        yield ok("holds", "nothing is held")
 
 
 def people() -> Iterable[Finding]:

@@ -46,6 +46,7 @@ class Child:
     name: str
     command: Sequence[str]
     keep: Sequence[int] = ()
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     due: float | None = 0.0  # when it is to be started; None while it runs
     _process: subprocess.Popen[bytes] | None = None
     _started: float = 0.0
@@ -55,7 +56,7 @@ class Child:
         """Starts it if its time has come; whether it did."""
         if self.due is None or clock.monotonic() < self.due:
             return False
-        quiet = {"PYTHONWARNINGS": "ignore"} | os.environ  # what libraries warn of is for developers
+        quiet = {"PYTHONWARNINGS": "ignore"} | dict(self.env)  # what libraries warn of is for developers
         self._process = spawn(self.command, keep=self.keep, env=quiet)
         self._started, self.due = clock.monotonic(), None
         return True

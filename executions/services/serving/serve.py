@@ -1,4 +1,4 @@
-"""The whole of Forge on this machine: a database that is up to date, the web, a worker."""
+"""The whole of Forge on this machine: a database that is up to date, the web, a worker, checkpoints."""
 
 import os
 import sys
@@ -11,6 +11,7 @@ from executions.services.serving.listening import Listener, listen
 from executions.services.serving.migrations import migrate, reach, schema
 from executions.services.serving.supervise import Say, supervise
 from forge_project.kernel.errors import Conflict, ForgeError, NotReady
+from forge_project.ledger import signing
 
 _SPARE_SECONDS = 8  # beyond the drain: Celery notices a signal within 2 s and takes as long to close
 
@@ -34,18 +35,25 @@ def prepare(bind: str, say: Say) -> Listener:
 
 
 def serve(listener: Listener, say: Say) -> int:
-    """Runs web and worker until SIGTERM or Ctrl-C; the exit code."""
+    """Runs web, worker and checkpoints until SIGTERM or Ctrl-C; the exit code."""
     fd = listener.socket.fileno()
     os.set_inheritable(fd, True)
     web = [sys.executable, "-m", "gunicorn", "-c", "python:executions.services.serving.web"]
     worker = [sys.executable, "-m", "celery", "-q", "-A", "forge_project", "worker", "--pool", "threads"]
-    children = (
-        Child(name="web", command=[*web, "--bind", f"fd://{fd}", "forge_project.wsgi"], keep=(fd,)),
+    keyless = signing.without_key(os.environ)
+    children = [
+        Child(name="web", command=[*web, "--bind", f"fd://{fd}", "forge_project.wsgi"], keep=(fd,), env=keyless),
         Child(
             name="worker",
             command=[*worker, "--concurrency", "2", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"],
+            env=keyless,
         ),
-    )
+    ]
+    if signing.has_key():
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "ledger_checkpoint", "--every", "300"]
+        children.append(Child(name="checkpoints", command=command))
+    else:
+        say("checkpoints are made where FORGE_CHECKPOINT_KEY is: manage.py ledger_checkpoint --every 300")
     return supervise(children, drain_seconds=settings.FORGE_DRAIN_SECONDS + _SPARE_SECONDS, say=say)
 
 

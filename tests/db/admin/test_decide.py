@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from forge_project.kernel import clock
 from tests.db.admin import QUEUE, answer, decide_url, page_of, state
 from tests.db.approvals import facts, pending
-from tests.people import person
+from tests.people import PASSWORD, person
 
 pytestmark = pytest.mark.django_db
 
@@ -89,10 +89,24 @@ def test_an_old_log_in_decides_nothing(logged_in, ann, asked):
     assert "Log out, to log in again" in sent.content.decode()
 
 
-def test_critical_risk_has_no_form(logged_in, ann, robo):
-    row, client = pending(robo, risk="critical"), logged_in(ann)
-    assert "Approve once" not in client.get(page_of(row)).content.decode()
-    assert (answer(client, row).status_code, state(row)) == (403, ("pending", 1))
+def test_critical_risk_asks_for_the_target_and_the_password(logged_in, ann, robo):
+    row, client = pending(robo, risk="critical", target="a\u202eb"), logged_in(ann)
+    assert "type <code>a\\u{202E}b</code>" in client.get(page_of(row)).content.decode()
+    typed, password = {"typed": "a\\u{202E}b"}, {"password": PASSWORD}
+    for sent, said in (
+        ({}, "Type the target"), (password, "Type the target"), (typed, "not your password"),
+        (password | {"typed": "a\u202eb"}, "Type the target"), (typed | {"password": "x"}, "not your password"),
+    ):  # fmt: skip
+        refused = answer(client, row, **sent)
+        assert refused.status_code in (400, 403)
+        assert said in refused.content.decode()
+    refused = answer(client, row, "deny", reason="no")
+    assert (refused.status_code, state(row)) == (403, ("pending", 1))
+    assert PASSWORD not in answer(client, row, **password).content.decode()
+    assert (answer(client, row, **typed, **password).status_code, state(row)) == (302, ("approved", 2))
+    assert facts()[-1]["method"] == "password"
+    other = pending(robo, "exec-2", risk="critical")
+    assert (answer(client, other, "deny", reason="no", **password).status_code, state(other)) == (302, ("denied", 2))
 
 
 @pytest.mark.parametrize("role", ["operator", "auditor"])

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from approvals import ports
+from approvals import around, ports
 from approvals.admin import diff
 from tests.db.admin import QUEUE, page_of
 from tests.db.approvals import answer as decided
@@ -129,3 +129,68 @@ def test_there_is_no_bulk_answer_and_no_editing(logged_in, ann, asked):
     assert 'name="action"' not in shown
     for url in (f"{QUEUE}add/", f"{QUEUE}{asked.ref}/delete/"):
         html(logged_in(ann), url, 403)
+
+
+def test_what_stands_around_the_call_is_said(logged_in, ann, robo, monkeypatch):
+    from approvals.around import Around
+
+    row = pending(robo, "exec-2", n=3)
+    monkeypatch.setattr(around, "of", lambda refs: {"exec-2": Around(task="fix-7", calls=3, done=2)})
+    monkeypatch.setattr(around, "input_of", lambda row: {"path": "a\u202e.txt", "query": "whole"})
+    shown = html(logged_in(ann), page_of(row))
+    for said in ("call 3 (3 made so far, 2 done)", "<code>fix-7</code>", "a\\u{202E}.txt", "&quot;whole&quot;"):
+        assert said in shown
+
+
+def test_the_last_decisions_for_caller_and_capability(logged_in, ann, robo):
+    assert "Nothing yet." in html(logged_in(ann), page_of(pending(robo)))
+    for n in range(7):
+        row = pending(robo, f"exec-1{n}", target=f"t{n}.txt", input={"n": n})
+        decided(row, ann, "deny" if n % 2 else "approve", reason=f"why {n}")
+    decided(pending(robo, "exec-30", capability="patch.apply", target="other.txt"), ann)
+    shown = html(logged_in(ann), page_of(pending(robo, "exec-9", input={"n": 99})))
+    part = shown.split('id="last"')[1].split("</section>")[0]
+    assert [n for n in range(7) if f"<code>t{n}.txt</code>" in part] == [2, 3, 4, 5, 6]  # the last five
+    assert "denied</a> by ann" in part
+    assert "why 5" in part
+    assert "other.txt" not in part
+
+
+def test_many_files_are_listed_in_the_diffs_order(logged_in, ann, robo):
+    text = (
+        "--- a/Makefile\n+++ b/Makefile\n@@ -1,1 +1,2 @@\n-x\n+y\n+z\n"
+        "--- a/gone.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-g\n"
+        "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+++ b/trick\n"
+    )
+    row = pending(robo, preview={"kind": "diff", "text": text})
+    listed = diff.files(diff.lines(row.preview))
+    assert [(one["name"], one["add"], one["del"]) for one in listed] == [
+        ("Makefile", 2, 1), ("gone.txt", 0, 1), ("new.txt", 1, 0),
+    ]  # fmt: skip
+    assert "3 files; those that builds" in html(logged_in(ann), page_of(row))
+
+
+@pytest.mark.parametrize(("changes", "warned"), [
+    ({"target": "p\u0430ypal.txt"}, "The target: characters that look like others: U+0430"),
+    ({"target": "a\u202eb"}, "The target: hidden characters, shown as code points: U+202E"),
+    ({"purpose": "\u0441lean up"}, "The agent&#x27;s own words: characters that look like others: U+0441"),
+    ({"preview": {"kind": "diff", "text": "+if \uff55ser:\n"}}, "The change: characters that look like others: U+FF55"),
+    ({"preview": {"kind": "diff", "text": f"+ok{' ' * 90}; rm -rf\n"}}, "The change: long runs of blanks"),
+    ({"purpose": "fine" + "\n" * 60 + "but"}, "long runs of blanks or empty lines"),
+])  # fmt: skip
+def test_what_deceives_is_warned_of(logged_in, ann, robo, changes, warned):
+    assert warned in html(logged_in(ann), page_of(pending(robo, **changes)))
+
+
+def test_what_became_of_the_call_is_told_after_the_decision(logged_in, ann, asked, monkeypatch):
+    monkeypatch.setattr(around, "came_of", lambda row: "The call ended as succeeded; its effect: applied.")
+    assert "its effect: applied" not in html(logged_in(ann), page_of(asked))
+    decided(asked, ann)
+    assert "its effect: applied" in html(logged_in(ann), page_of(asked))
+
+
+def test_votes_are_told(logged_in, ann, asked):
+    assert "votes: 0 of 1" in html(logged_in(ann), page_of(asked))
+    assert '<td class="field-votes">0 of 1</td>' in html(logged_in(ann), QUEUE)
+    decided(asked, ann)
+    assert "votes: 1 of 1" in html(logged_in(ann), page_of(asked))

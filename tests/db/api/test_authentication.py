@@ -11,10 +11,14 @@ from tests.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
 ONE, APPROVAL = f"/executions/exec_{'0' * 32}/", f"/approvals/appr_{'0' * 32}/"
+SIGNAL, HOOK = f"/signals/sig_{'0' * 32}/", f"/webhooks/hook_{'0' * 32}/"
 EVERY = [
     ("get", "/executions/"), ("post", "/executions/"), ("post", "/executions/lookup/"), ("get", ONE),
-    ("get", f"{ONE}calls/"), ("get", f"{ONE}events/"), ("get", f"{ONE}output/"), ("post", f"{ONE}cancel/"),
+    ("get", f"{ONE}calls/"), ("get", f"{ONE}attempts/"), ("post", f"{ONE}analysis/"),
+    ("get", f"{ONE}events/"), ("get", f"{ONE}output/"), ("post", f"{ONE}cancel/"),
     ("get", "/approvals/"), ("get", APPROVAL), ("post", f"{APPROVAL}decide/"), ("post", f"{APPROVAL}revoke/"),
+    ("get", "/webhooks/"), ("post", "/webhooks/"), ("get", HOOK), ("delete", HOOK),
+    ("get", "/signals/"), ("post", f"{SIGNAL}acknowledge/"),
     ("get", "/capabilities/"), ("get", "/capabilities/file.read/"),
     ("get", "/sessions/sid/events/"), ("get", "/sessions/sid/runs/rid/events/"),
     ("post", "/sessions/sid/runs/rid/events/"), ("post", "/sessions/sid/runs/rid/events:batch/"),

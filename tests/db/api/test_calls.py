@@ -44,3 +44,15 @@ def test_pages_by_number(api, workspace, folder, runtime):
 @pytest.mark.parametrize("query", ["cursor=x", "cursor=WyJuIiwgMWU5OV0", "q=%00", "limit=0"])
 def test_a_bad_query_is_400(api, done, query):
     refused(api.get(f"/api/v1/executions/{done}/calls/?{query}"), 400, "INVALID_REQUEST")
+
+
+def test_a_patchs_paths_are_known_once_it_was_looked_at(api, workspace, folder, runtime):
+    (folder / "a.txt").write_text("one\n")
+    patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
+    source = f"""const p = await tools.call('artifact.patch-proposal.materialize', {{diff: {patch!r}}});
+        await tools.call('patch.apply', {{artifact_ref: p.artifact_ref}})"""
+    ref = post(api, {"source": source, "workspace": "ws"}).json()["execution_ref"]
+    run_all(runtime)
+    made, applied = get(api, f"/executions/{ref}/calls/").json()["results"]
+    assert "paths" not in made
+    assert (applied["status"], applied["paths"]) == ("awaiting_approval", ["a.txt"])

@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from executions.api import health
@@ -78,8 +79,9 @@ def test_an_unknown_migration_is_named(client):
 
 
 def test_an_unapplied_migration_is_named(client):
-    MigrationRecorder(connection).record_unapplied("executions", "0001_initial")
-    assert "unapplied: executions.0001_initial" in failing(client)["migrations"]
+    ((app, last),) = MigrationLoader(connection).graph.leaf_nodes("executions")
+    MigrationRecorder(connection).record_unapplied(app, last)
+    assert f"unapplied: {app}.{last}" in failing(client)["migrations"]
 
 
 def test_the_database_is_named(client, monkeypatch):
@@ -88,7 +90,8 @@ def test_the_database_is_named(client, monkeypatch):
 
         raise OperationalError("connection to 10.0.0.1 failed")
 
-    monkeypatch.setattr(connection, "cursor", gone)
-    parts = failing(client)
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "cursor", gone)
+        parts = failing(client)
     assert parts["database"] == "OperationalError"
     assert set(parts) == {"database", "migrations"}

@@ -5,6 +5,7 @@ import pytest
 from executions.models import Execution, Output
 from tests.db.api import get, post, refused
 from tests.db.executions import run_all
+from tests.echo import Echo
 
 pytestmark = pytest.mark.django_db
 TEXT = "aé€😀" * 5
@@ -80,3 +81,57 @@ def test_the_default_is_16_kib(api, ref):
 )
 def test_a_bad_range_is_400(api, ref, query):
     refused(api.get(f"/api/v1/executions/{ref}/output/?{query}"), 400, "INVALID_REQUEST")
+
+
+LINES = [f"MIIEow{n}IBAAKCAQEA" * 3 for n in range(4)]
+KEY = ["-----BEGIN RSA PRIVATE KEY-----", *LINES, "-----END RSA PRIVATE KEY-----"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("together", [1, 2, 3, 6])
+def test_a_key_said_over_several_turns_is_hidden_to_its_end(api, runtime, together):
+    """Only its first line betrays it; the others come in later turns."""
+    said = [f"text({line!r});" for line in ["before", *KEY, "after"]]
+    turns = ["".join(said[at : at + together]) for at in range(0, len(said), together)]
+    source = "await tools.tests.echo({value: 1});".join(turns) + "text('the end')"
+    ref = post(api, {"source": source}).json()["execution_ref"]
+    run_all(runtime)
+    whole = read(api, ref)["chunk"]
+    assert not any(line in whole for line in LINES)
+    assert whole.startswith("before\n")
+    assert whole.endswith("after\nthe end\n")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("limit", [1, 3, 7, 16])
+def test_no_border_of_chunks_shows_a_secret(api, runtime, limit):
+    secret = "ghp_" + "a1B2" * 9
+    ref = post(api, {"source": f"text('token {secret} done'); text('{secret}')"}).json()["execution_ref"]
+    run_all(runtime)
+    whole, at = "", 0
+    while not (piece := read(api, ref, offset=at, limit=limit))["eof"]:
+        whole, at = whole + piece["chunk"], piece["next_offset"]
+    whole += piece["chunk"]
+    assert not any(secret[n : n + 12] in whole for n in range(len(secret) - 12))
+    assert whole.startswith("token [SECRET:")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_is_there_while_the_script_runs(api, runtime, monkeypatch):
+    seen = []
+    real = Echo.execute
+    ref = post(api, {"source": "text('so far'); await tools.tests.echo({value: 1}); text('more')"}).json()[
+        "execution_ref"
+    ]
+    monkeypatch.setattr(Echo, "execute", lambda self, *given: (seen.append(read(api, ref)), real(self, *given))[1])
+    run_all(runtime)
+    assert [(piece["chunk"], piece["eof"]) for piece in seen] == [("so far\n", False)]
+    assert read(api, ref)["chunk"] == "so far\nmore\n"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr", "report"])
+def test_what_a_process_says_is_read_the_same_way(api, ref, stream):
+    Output.objects.create(execution_id=ref, stream=stream, offset=0, text=TEXT)
+    piece = read(api, ref, stream=stream, limit=6)
+    assert (piece["chunk"], piece["next_offset"], piece["eof"]) == ("aé€", 6, False)
+    assert read(api, ref, stream=stream, offset=6)["chunk"] == TEXT[3:]

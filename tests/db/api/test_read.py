@@ -14,8 +14,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ALWAYS = {
     "execution_ref", "kind", "capability", "status", "side_effect", "retryable", "decision_path", "caller_ref",
     "idempotency_key", "session_id", "root_session_id", "run_id", "turn_id", "tool_call_id", "interruption",
-    "timeout_ms", "evidence", "artifact_refs", "attempt_count", "input_fingerprint", "metrics", "next", "created_at",
-    "updated_at",
+    "timeout_ms", "expires_at", "evidence", "artifact_refs", "attempt_count", "input_fingerprint", "metrics", "next",
+    "created_at", "updated_at",
 }  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def script(api, runtime, source, **body):
 @pytest.mark.django_db
 def test_a_queued_one_has_what_a_record_always_has(api, workspace):
     told = post(api, {"source": "1"}).json()
-    assert set(told) == ALWAYS | {"code_sha256"}
+    assert set(told) == ALWAYS | {"code_sha256", "limits"}
     assert told["session_id"] == told["root_session_id"] == told["tool_call_id"] == told["execution_ref"]
 
 
@@ -36,8 +36,9 @@ def test_a_queued_one_has_what_a_record_always_has(api, workspace):
 def test_refs_and_scope_are_as_in_the_request(api, workspace):
     given = {
         "session_id": "s", "root_session_id": "rs", "tool_call_id": "tc", "run_id": "r", "turn_id": "t",
-        "correlation_id": "c", "client_ref": "cr", "task_id": "ta", "node_id": "n", "role_ref": "ro",
-        "worker_ref": "w", "run_no": 3, "workspace": "ws", "timeout_ms": 5, "interruption": "resume", "purpose": "why",
+        "correlation_id": "c", "client_ref": "cr", "analysis_ref": "an",
+        "task_id": "ta", "node_id": "n", "role_ref": "ro", "worker_ref": "w",
+        "run_no": 3, "workspace": "ws", "timeout_ms": 5, "interruption": "resume", "purpose": "why",
     }  # fmt: skip
     told = post(api, given | {"source": "1"}).json()
     assert {name: told[name] for name in given} == given
@@ -52,6 +53,16 @@ def test_a_finished_one(api, done):
     assert told["receipt"] == {"head": events[-1]["hash"], "seq": events[-1]["seq"]}
     assert told["finished_at"].endswith("Z")
     assert len(told["finished_at"]) == 27
+
+
+def test_a_script_without_a_call_says_what_it_ran_in(api, runtime):
+    told = script(api, runtime, "return 'x'.repeat(2e7).length", limits={"max_calls": 7})
+    assert (told["limits"]["max_calls"], told["attempt_count"]) == (7, 1)
+    assert told["engine"].startswith("quickjs")
+    assert told["isolation"] == runtime.isolation
+    assert told["selection_reason"]
+    assert set(told["metrics"]) == {"cpu_ms", "wall_ms", "peak_memory_bytes", "turns", "calls"}
+    assert told["metrics"]["peak_memory_bytes"] > 0
 
 
 def test_a_failed_one(api, runtime):
@@ -117,12 +128,12 @@ def test_artifacts_and_evidence_of_its_calls_are_on_it(api, workspace, folder, r
     assert told["artifact_refs"] == [told["result"]["artifact_ref"]]
 
 
-@pytest.mark.parametrize("path", ["", "calls/", "events/", "output/"])
+@pytest.mark.parametrize("path", ["", "calls/", "attempts/", "events/", "output/"])
 def test_anothers_is_not_there(other, done, path):
     refused(get(other, f"/executions/{done}/{path}"), 404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("path", ["", "calls/", "events/", "output/"])
+@pytest.mark.parametrize("path", ["", "calls/", "attempts/", "events/", "output/"])
 def test_people_with_the_permission_see_all(operator, ann, done, path):
     assert get(operator, f"/executions/{done}/{path}").status_code == 200
     assert get(ann, f"/executions/{done}/{path}").status_code == 200

@@ -6,7 +6,10 @@ from urllib.parse import quote
 import pytest
 from django.db import connections
 
+from approvals.models import Approval
+from approvals.services.expire import expire_due
 from executions.models import Execution
+from forge_project.kernel import clock
 from tests.db.api import READ, WRITE, client_of, get, post, refused
 from tests.db.executions import run_all
 
@@ -108,3 +111,20 @@ def test_over_the_queues_cap_is_429(api, settings):
     refused(answer, 429, "QUEUE_FULL")
     assert answer["Retry-After"] == "5"
     assert Execution.objects.count() == 1
+
+
+def test_a_key_that_asks_again_is_accepted_like_a_new_one(api, asked, runtime):
+    Approval.objects.update(expires_at=clock.now())
+    expire_due()
+    run_all(runtime)
+    told = get(api, f"/executions/{asked.execution_ref}/").json()
+    assert (told["error"]["code"], told["next"]["action"], told["attempt_count"]) == ("APPROVAL_EXPIRED", "resubmit", 2)
+    answer = post(api, WRITE, "asked")
+    assert answer.status_code == 202
+    assert answer["Location"].endswith(f"/{asked.execution_ref}/")
+    assert "Idempotent-Replay" not in answer
+    assert (answer.json()["status"], answer.json()["round"]) == ("queued", 1)
+    assert post(api, WRITE, "asked")["Idempotent-Replay"] == "true"
+    run_all(runtime)
+    ids = [call["call_id"] for call in get(api, f"/executions/{asked.execution_ref}/calls/").json()["results"]]
+    assert ids == [f"{asked.execution_ref}:forge:1", f"{asked.execution_ref}~1:forge:1"]

@@ -239,12 +239,12 @@ def test_each_change_is_a_fact_of_governance(ada):
     save(ada, "rule", "REVIEW", votes=2)
     retire_rule(RetireRule(name="rule", author=ada))
     told = [ledger.payload(event)["actions"]["forge"] for event in ledger.events(GOVERNANCE)]
-    assert [(said["fact"], said["rule"], said["version"], said["actor"]) for said in told] == [
-        ("rule.saved", "rule", 1, "user:ada"),
-        ("rule.saved", "rule", 2, "user:ada"),
+    assert [(said["fact"], said["name"], said["version"], said["actor"]) for said in told] == [
+        ("rule.added", "rule", 1, "user:ada"),
+        ("rule.changed", "rule", 2, "user:ada"),
         ("rule.retired", "rule", 2, "user:ada"),
     ]
-    assert told[1]["says"]["votes"] == 2
+    assert told[1]["votes"] == 2
 
 
 def test_a_change_that_fails_leaves_no_fact(ada, monkeypatch):

@@ -9,10 +9,11 @@ from approvals.models import Approval
 from approvals.services import Revoke, consume, expire_due, revoke
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict
+from tests import environment
 from tests.db.approvals import answer, at_once, facts, page, pending, use
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ROUNDS = 100
+ROUNDS = environment.ROUNDS or 100
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_two_tabs_of_one_person(rounds, ada):
 
 def due_soon(row, n):
     """Due in 0 to 40 ms, so that over the rounds the clock passes it before, amid and after the other verb."""
-    Approval.objects.filter(pk=row.pk).update(expires_at=clock.now() + timedelta(milliseconds=0.4 * n))
+    Approval.objects.filter(pk=row.pk).update(expires_at=clock.now() + timedelta(milliseconds=40 * n / ROUNDS))
 
 
 def test_decide_and_expire(rounds, ada, told):

@@ -1,13 +1,17 @@
 """`agent create|token|revoke`."""
 
+import threading
+
 import pytest
 from django.contrib.auth.models import User
 from knox.models import AuthToken
 
-from approvals.models import Agent
+from approvals.models import Agent, Approval
 from executions.models import Execution
+from executions.services.accounts import revoke_agent
+from forge_project.kernel.errors import Conflict
 from tests.db.commands import run
-from tests.db.executions import send
+from tests.db.executions import answer, run_one, send
 from tests.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,3 +81,20 @@ def test_revoke_ends_the_account_its_tokens_and_its_work(caller):
 
 def test_revoke_needs_an_agent(db):
     assert run("agent", "revoke", "nobody") == (2, "no such agent: nobody")
+
+
+def test_a_revoked_agents_question_is_void_at_once_though_it_runs(caller, workspace, runtime, approver, settings):
+    settings.FORGE_LINGER_MS = 60_000
+    body = {"capability": "file.write", "input": {"path": "a", "content": "x"}, "workspace": "ws"}
+    sent = send(caller, **body)
+    running = threading.Thread(target=run_one, args=(runtime,))
+    running.start()
+    while not Approval.objects.exists():
+        pass
+    asked = Approval.objects.get()
+    assert revoke_agent("robo") == [sent.ref]
+    assert Approval.objects.get().state == "revoked"
+    with pytest.raises(Conflict):
+        answer(asked, approver)
+    running.join(10)
+    assert Execution.objects.get(pk=sent.ref).status == "cancelled"

@@ -41,7 +41,19 @@ def test_a_good_set_up(db, var, approver):
     assert code == 0
     lines = {line.split()[1]: line.split()[0] for line in said.splitlines() if not line.startswith(" ")}
     assert {part: grade for part, grade in lines.items() if part not in {"account", "settings"}} == dict.fromkeys(
-        ("python", "storage", "engine", "ripgrep", "broker", "database", "clock", "workers", "workspaces", "people"),
+        (
+            "python",
+            "storage",
+            "engine",
+            "ripgrep",
+            "broker",
+            "database",
+            "clock",
+            "checkpoints",
+            "workers",
+            "workspaces",
+            "people",
+        ),
         "ok",
     )
     assert "isolation" in said
@@ -126,3 +138,35 @@ def test_a_database_that_is_behind_or_ahead(db, var):
     finally:
         recorder.record_applied("executions", "0001_initial")
         recorder.record_unapplied("executions", "9999_from_the_future")
+
+
+def test_checkpoints_that_do_not_reach_their_sink(db, tmp_path, settings):
+    settings.FORGE_CHECKPOINT_SINK = str(tmp_path / "sink" / "file")
+    assert found("checkpoints") == [("ok", "0 signed, sent to a file", "")]
+    (tmp_path / "sink").touch(mode=0o600)  # where the directory should be
+    written("a")
+    assert run("ledger_checkpoint") == (1, "the file can't be written: File exists")
+    ((grade, said, _),) = found("checkpoints")
+    assert (grade, said) == ("warn", "checkpoint 1 is not in the sink: the file can't be written: File exists")
+    (tmp_path / "sink").unlink()
+    assert run("ledger_checkpoint") == (0, "nothing moved since the last checkpoint\n")
+    assert found("checkpoints") == [("ok", "1 signed, sent to a file", "")]
+
+
+def test_events_that_nobody_signs(db, monkeypatch):
+    real = clock.now
+    monkeypatch.setattr(clock, "now", lambda: real() - timedelta(minutes=20))
+    written("a")
+    monkeypatch.setattr(clock, "now", real)
+    ((grade, said, mend),) = found("checkpoints")
+    assert (grade, said[:39]) == ("warn", "1 chains grew and nothing signs them, t")
+    assert "ledger_checkpoint --every 300" in mend
+    run("ledger_checkpoint")
+    assert found("checkpoints") == [("ok", "1 signed, kept here alone, no FORGE_CHECKPOINT_SINK", "")]
+
+
+def written(name):
+    with writing(
+        name, opening=Identity(invocation_id=name, session_id="s", run_id="r", turn_id="t", owner="o")
+    ) as page:
+        page.add(fact("step"))

@@ -3,11 +3,16 @@ from django.contrib.auth.models import User
 
 from approvals.models import Agent
 from approvals.services.rules import SaveRule, save_rule
-from executions.models import Workspace, WorkspaceAccess
+from executions.capabilities.base import Unknown
+from executions.models import Execution, Workspace, WorkspaceAccess
 from executions.sandbox.zygotes import Zygotes
 from executions.services import workers
+from executions.services.reconcile import reconcile
 from executions.services.runtime import Runtime
+from forge_project.kernel import failpoints
 from forge_project.ledger.verify import verify
+from tests.db.executions import run_one, send
+from tests.marker import Marker
 from tests.people import person
 
 
@@ -65,3 +70,21 @@ def runtime(db, zygotes):
     workers.register(made)
     yield made
     made.calls.shutdown(wait=True)
+
+
+@pytest.fixture
+def unknown(caller, runtime, marker, monkeypatch, settings):
+    """`unknown(**body)`: an execution whose worker died in a call of tests.marker, and nothing could be looked at."""
+
+    def make(key="unknown", point="effect.after", **body):
+        settings.FORGE_LINGER_MS = 0
+        sent = send(caller, key, **(body or {"capability": "tests.marker", "input": {"text": "x"}}))
+        with failpoints.crash_at(point):
+            run_one(runtime)
+        with monkeypatch.context() as patch:
+            patch.setattr(Marker, "reconcile", lambda *_: Unknown("nobody can tell"))
+            reconcile(runtime)
+        assert Execution.objects.get(pk=sent.ref).status == "unknown"
+        return sent.ref
+
+    return make

@@ -61,6 +61,7 @@ def test_a_file_that_changes_each_time_ends_it(asked, folder, runtime, approver)
     assert (folder / "a").read_text() == f"change {MAX_ASKED - 1}"
 
 
+@pytest.mark.rows_by_hand
 @pytest.mark.parametrize(
     ("columns", "code"),
     [

@@ -263,6 +263,7 @@ def test_a_quarantined_row_can_be_tried_again(caller, runtime, marker, monkeypat
     assert row(sent).side_effect == "applied"
 
 
+@pytest.mark.rows_by_hand
 def test_nobody_takes_over_from_a_worker_that_lives_elsewhere(caller, runtime, marker):
     sent = send(caller, capability="tests.marker", input={"text": "x"})
     runtime.let_go(claimed(runtime).ref)
@@ -415,24 +416,6 @@ def test_a_very_odd_purpose(caller, workspace, runtime):
     sent = send(caller, source=source, workspace="ws")
     run_all(runtime)
     assert end(sent) == ("succeeded", "")
-
-
-def test_sleep_is_refused_and_the_script_can_still_be_replayed(caller, workspace, runtime, approver):
-    source = "try { await sleep(5) } catch (e) {} await tools.call('file.write', {path: 'a', content: 'x'}); return 1"
-    sent = send(caller, source=source, workspace="ws")
-    run_all(runtime)
-    answer(Approval.objects.get(), approver)
-    run_all(runtime)
-    assert end(sent) == ("succeeded", "")
-
-
-def test_a_crash_right_after_a_sleep_was_asked_for(caller, runtime):
-    sent = send(caller, source="try { await sleep(5) } catch (e) { return e.code }", interruption="resume")
-    with failpoints.crash_at("t1.after"):
-        run_one(runtime)
-    reconcile(runtime)
-    run_all(runtime)
-    assert unseal(row(sent).sealed_result) == "EXECUTOR_UNAVAILABLE"
 
 
 def test_what_belongs_to_one_workspace_is_not_used_in_another(caller, workspace, runtime, tmp_path):

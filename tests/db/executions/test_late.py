@@ -4,12 +4,13 @@ import pytest
 
 from approvals.models import Approval
 from executions.models import Execution, Worker
-from executions.services import calls, workers
+from executions.services import calls, settle, workers
 from executions.services.reconcile import reconcile
 from executions.services.runtime import Runtime
 from forge_project.ledger.journal import journal
 from forge_project.ledger.models import Operation
 from tests.db.executions import answer, run_all, run_one, send
+from tests.marker import Marker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -93,6 +94,27 @@ def test_the_outcome_after_sealing_goes_to_the_successor(caller, runtime, marker
     assert Execution.objects.get(pk=sent.ref).status == "succeeded"  # found by looking
     told = journal(Operation.objects.get().pk)[-1]
     assert (told.state, told.invocation_id, told.seq) == ("late_outcome", f"{sent.ref}~1", 1)
+
+
+def test_an_executor_that_fails_under_a_lost_lease_says_so(caller, runtime, marker, second, between, monkeypatch):
+    """As a finished one leaves its result; it looks at nothing any more: looking may finish what was begun."""
+    sent = send(caller, capability="tests.marker", input={"text": "x"})
+    between("effect.before", lambda: given_up(runtime, second))
+    monkeypatch.setattr(Marker, "execute", _failing)
+    looked = []
+    real = settle.observe
+    monkeypatch.setattr(settle, "observe", lambda *asked: (looked.append(1), real(*asked))[1])
+    run_one(runtime)
+    assert (Execution.objects.get(pk=sent.ref).status, len(looked)) == ("failed", 1)  # the second worker's look
+    told = journal(Operation.objects.get().pk)[-1]
+    assert (told.state, told.invocation_id) == ("late_outcome", f"{sent.ref}~1")
+    assert (told.metadata["is_error"], told.metadata["result"]["code"]) == (True, "EXECUTION_FAILED")
+
+
+def _failing(self, request, effect):
+    effect.begin(self.observe(request))
+    calls.failpoints.reach("effect.before")
+    raise OSError("the disk is gone")
 
 
 class _no_lock:

@@ -150,6 +150,7 @@ def test_a_diverged_world_is_unknown_and_is_not_retried(caller, workspace, folde
     assert (folder / "a").read_text() == "somebody else"
 
 
+@pytest.mark.rows_by_hand
 def test_a_bad_row_is_quarantined_and_the_rest_go_on(caller, runtime, marker):
     bad = send(caller, "k1", capability="tests.marker", input={"text": "x"})
     good = send(caller, "k2", capability="tests.marker", input={"text": "y"})

@@ -1,7 +1,10 @@
 """T1, T2 and the recovery bundle: each once, each a no-op when repeated exactly, a conflict otherwise."""
 
 import pytest
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
 
+from forge_project.kernel import failpoints
 from forge_project.ledger import operations
 from forge_project.ledger.errors import OperationConflict
 from forge_project.ledger.models import Event, Operation
@@ -56,6 +59,55 @@ def test_the_road_of_one_operation():
     assert kinds() == ["function_call", "tool_dispatch", "function_response"]
     row = Operation.objects.get()
     assert (row.state, row.version) == ("outcome_committed", 2)
+
+
+def begin(page, attempt=1):
+    """As the machine does it: the call's own row has just proved it new."""
+    operations.request(page, TOOL, new=True)
+    return operations.prepare(page, TOOL, attempt)
+
+
+def test_a_new_call_is_one_statement_on_postgresql():
+    step(lambda page: None)  # the invocation is there
+    with CaptureQueriesContext(connection) as sent:
+        assert step(begin) is True
+    told = [
+        query["sql"].split("(")[0] for query in sent if "INSERT" in query["sql"] and "_invocation (" not in query["sql"]
+    ]
+    assert len(told) == (1 if connection.vendor == "postgresql" else 2)
+    assert kinds() == ["function_call", "tool_dispatch"]
+    assert (Operation.objects.get().state, Operation.objects.get().attempt) == ("prepared", 1)
+    assert step(operations.prepare, TOOL, 1) is False
+    assert step(operations.outcome, TOOL, GOOD) is True
+
+
+def test_what_waits_for_the_pages_end_is_there_for_who_looks():
+    def all_at_once(page):
+        assert begin(page) is True
+        assert operations.prepare(page, TOOL, 1) is False
+        with pytest.raises(OperationConflict):
+            operations.prepare(page, TOOL, 2)
+        return operations.outcome(page, TOOL, GOOD)
+
+    assert step(all_at_once) is True
+    assert kinds() == ["function_call", "tool_dispatch", "function_response"]
+    assert Operation.objects.get().state == "outcome_committed"
+
+
+def test_who_says_new_of_what_is_there_writes_nothing():
+    step(begin)
+    with pytest.raises(IntegrityError):
+        step(begin)
+    assert kinds() == ["function_call", "tool_dispatch"]
+    assert Operation.objects.get().version == 1
+
+
+@pytest.mark.parametrize("point", ["ledger.before_insert", "ledger.after_insert", "ledger.after_head"])
+def test_a_crash_in_a_new_calls_t1_leaves_nothing(point):
+    with failpoints.crash_at(point):
+        step(begin)
+    assert (kinds(), Operation.objects.count()) == ([], 0)
+    assert step(begin) is True
 
 
 def test_repeats_are_recognised():

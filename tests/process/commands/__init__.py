@@ -76,8 +76,8 @@ class Serve:
     def up(self):
         """Waits until web and worker are there; every process below serve."""
         eventually(lambda: answers(f"{self.url}/healthz"))
-        # web's master and worker, Celery, its zygote
-        return eventually(lambda: len(found := descendants(self.process.pid)) >= 4 and found)
+        # web's master and worker, Celery, its zygote, checkpoints
+        return eventually(lambda: len(found := descendants(self.process.pid)) >= 5 and found)
 
     def end(self):
         """For a test that failed."""

@@ -24,6 +24,7 @@ POINTS = {
     "checkpoint": ["ledger.checkpoint"],
     "purge": ["ledger.purge", "ledger.after_head"],
     "import": ["ledger.import", "ledger.after_head:2"],
+    "govern": ["ledger.before_insert", "ledger.after_insert", "ledger.after_head"],
 }
 
 

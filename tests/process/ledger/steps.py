@@ -2,6 +2,10 @@
 
 import json
 
+from django.contrib.auth.models import User
+
+from approvals.models import PolicyRule
+from approvals.services import SaveRule, save_rule
 from forge_project.kernel import clock, failpoints
 from forge_project.ledger import aftermath, checkpoints, generic, imports, operations, streams
 from forge_project.ledger.events import Identity, fact
@@ -15,6 +19,7 @@ GOOD = Outcome(result={"ok": True})
 NEEDS = {
     "t2": ["t1"], "bundle": ["t1"], "park": ["t1"], "late": ["t1", "park"], "resolve": ["t1", "park"],
     "successor": ["seal"], "checkpoint": ["seal"], "purge": ["seal", "checkpoint"], "append": ["chunk"],
+    "govern": ["person"],
 }  # fmt: skip
 
 
@@ -109,6 +114,13 @@ class Steps:
         self.file.write_text("".join(json.dumps(line) + "\n" for line in lines))
         imports.load(self.file, "user:ada")
 
+    def person(self):
+        User.objects.get_or_create(username="olga")
+
+    def govern(self):
+        olga = User.objects.get(username="olga")
+        save_rule(SaveRule(name=self.name, capability="git.*", decision="DENY", author=olga))
+
     def dump(self):
         """Everything of the ledger, but what a signature or a clock makes different each time."""
         invocations = Invocation.objects.order_by("pk").values_list("pk", "head_seq", "successors", "follows")
@@ -117,6 +129,7 @@ class Steps:
             list(Event.objects.order_by("pk").values_list("invocation_id", "seq", "event_id")),
             list(Operation.objects.order_by("pk").values_list("pk", "state", "version")),
             list(Stream.objects.order_by("pk").values_list("pk", "chunks", "ended")),
+            list(PolicyRule.objects.order_by("pk").values_list("name", "version", "retired_at")),
             [Chunk.objects.count(), Checkpoint.objects.count(), Tombstone.objects.count()],
             list(Import.objects.order_by("pk").values_list("items", "position", "done").filter(items__gt=0)),
         ]

@@ -20,6 +20,7 @@ INPUTS = {
     "file.searchText": {"query": "old"},
     "file.write": {"path": "n/e/w.txt", "content": "new", "create_parents": True},
     "artifact.patch-proposal.materialize": {"diff": DIFF},
+    "sleep": {"ms": 5},
     "patch.apply": {"artifact_ref": "art_" + "0" * 32},
 }
 

@@ -1,6 +1,5 @@
 """`manage.py purge [--days N] [--reason TEXT] [--actor NAME] [--dry-run] [--json]`: retention of sealed invocations."""
 
-import getpass
 import json
 import sys
 from datetime import timedelta
@@ -10,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import ForgeError
 from forge_project.ledger import tombstones
 
@@ -29,7 +28,7 @@ class Command(BaseCommand):
         if options["days"] < 0:
             raise CommandError("--days is 0 or more", returncode=2)
         before = clock.text(clock.now() - timedelta(days=options["days"]))
-        actor = options["actor"] or f"operator:{getpass.getuser()}"
+        actor = options["actor"] or actors.shell()
         asked = tombstones.Purge(before=before, actor=actor, reason=options["reason"])
         try:
             if options["dry_run"]:

@@ -1,0 +1,49 @@
+"""What a person's form says, read before any service is asked."""
+
+import re
+from typing import Any
+
+from django.contrib.auth import authenticate
+from django.http import HttpRequest
+
+from approvals import eligibility, proof
+from approvals.admin import words
+from approvals.models import Approval
+from approvals.states import Risk
+from forge_project.kernel import clock
+from forge_project.kernel.errors import Denied, Invalid
+
+_VERSION = re.compile(r"[0-9]{1,9}")
+_FINGERPRINT = re.compile(r"[\x21-\x7e]{1,120}")
+
+
+def seen(version: str, fingerprint: str) -> tuple[int, str]:
+    """Which version, and which fingerprint, stood on the page. Raises Invalid."""
+    if not _VERSION.fullmatch(version) or not _FINGERPRINT.fullmatch(fingerprint):
+        raise Invalid("the answer does not say what was seen: open the page again", path="/version")
+    return int(version), fingerprint
+
+
+def reason(request: HttpRequest) -> str:
+    """As typed, lines ended by LF."""
+    return request.POST.get("reason", "").replace("\r\n", "\n")
+
+
+def who(request: HttpRequest) -> dict[str, Any]:
+    """The person, and how the session proves it."""
+    user: Any = request.user
+    return {"actor": user} | proof.of(request, user)
+
+
+def stepped_up(request: HttpRequest, row: Approval) -> dict[str, Any]:
+    """As `who`; for critical risk by a password given now, and the typed target to approve. Raises Denied, Invalid."""
+    told = who(request)
+    if row.risk != Risk.CRITICAL:
+        return told
+    typed = " ".join(request.POST.get("typed", "").split())
+    if request.POST.get("decision") == "approve" and typed != words.to_type(row):
+        raise Invalid("type the target exactly as it is shown", path="/typed")
+    found = authenticate(request, username=told["actor"].get_username(), password=request.POST.get("password", ""))
+    if found is None or found.pk != told["actor"].pk:
+        raise Denied("this is not your password", rule="approval.password")
+    return told | {"authenticated_at": clock.now(), "method": "password", "typed_target": eligibility.to_type(row)}

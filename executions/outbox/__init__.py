@@ -1,0 +1,1 @@
+"""What observers are told: signals, written in the transaction of the transition they tell."""

@@ -1,0 +1,55 @@
+"""Writes a signal with the transition it tells: both are committed, or neither."""
+
+import hashlib
+
+from django.db.models import Q
+
+from executions.models import Execution
+from executions.outbox.models import Delivery, Signal, SignalKind, Webhook
+from executions.states import TERMINAL, Status
+from forge_project.kernel import clock
+
+_GIVEN_BACK = frozenset(("drained",))  # back in the queue in good order: nothing was interrupted
+
+
+def moved(execution: Execution, was: Status, to: Status, reason: str) -> None:
+    """Called by `transitions.move` in its transaction, with the row as it is now."""
+    if to in TERMINAL:
+        tell(execution, SignalKind.EXECUTION_FINISHED)
+    elif to == Status.UNKNOWN:
+        tell(execution, SignalKind.UNKNOWN_REALITY)
+    elif to == Status.QUEUED and was in (Status.RUNNING, Status.UNKNOWN) and reason not in _GIVEN_BACK:
+        tell(execution, SignalKind.RECOVERY_RESUME)
+
+
+def tell(execution: Execution, kind: SignalKind, *, approval_ref: str = "", approval_state: str = "") -> None:
+    """One row for each (execution, kind, attempt, status), and for each approval: a repeat is the row that is there."""
+    status = approval_state or str(execution.status)
+    row = Signal(
+        ref=ref_of(execution.ref, kind, execution.attempt, status, approval_ref),
+        kind=kind,
+        execution=execution,
+        attempt=execution.attempt,
+        status=str(execution.status),
+        side_effect=str(execution.side_effect),
+        error_code=execution.error_code,
+        approval_ref=approval_ref,
+        approval_state=approval_state,
+        created_at=clock.now(),
+    )
+    Signal.objects.bulk_create([row], ignore_conflicts=True)
+    _fan_out(row, execution.caller_id)
+
+
+def _fan_out(row: Signal, caller_id: int) -> None:
+    """A delivery to each webhook that wants it, in the same transaction."""
+    hooks = Webhook.objects.filter(Q(owner=caller_id) | Q(everything=True), deleted_at=None, owner__is_active=True)
+    wanting = [ref for ref, kinds in hooks.values_list("pk", "kinds") if row.kind in kinds]
+    rows = [Delivery(webhook_id=ref, signal=row, due_at=row.created_at) for ref in wanting]
+    Delivery.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def ref_of(execution: str, kind: str, attempt: int, status: str, approval_ref: str) -> str:
+    """The same for the same thing told, whoever tells it."""
+    said = "\n".join((execution, kind, str(attempt), status, approval_ref))
+    return f"sig_{hashlib.sha256(said.encode()).hexdigest()[:32]}"

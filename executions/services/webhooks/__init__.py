@@ -1,0 +1,1 @@
+"""Webhooks: subscribe, delete, deliver, retry."""

@@ -1,0 +1,1 @@
+"""What templates of the admin may ask of the machine."""

@@ -1,0 +1,1 @@
+"""The network guard: where Forge itself may connect to. For webhooks, and for any capability that goes out."""

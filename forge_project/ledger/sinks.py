@@ -1,0 +1,70 @@
+"""Where checkpoints go beside the database: FORGE_CHECKPOINT_SINK names a file, a webhook, or both."""
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from forge_project.kernel.errors import NotReady
+from forge_project.ledger import sink
+from forge_project.ledger.sink import Signed
+
+_SECONDS = 10
+_OTHER = 409  # "this number names another checkpoint here"
+
+
+def file() -> Path | None:
+    """The append-only file, which a database can be held against."""
+    return next((Path(place) for place in _places() if not _is_url(place)), None)
+
+
+def webhook() -> str | None:
+    """The address that each checkpoint is posted to."""
+    return next((place for place in _places() if _is_url(place)), None)
+
+
+def send(line: Signed) -> None:
+    """To every sink; each takes a repeat for what it is. NotReady (part `sink`, no address, no path) if one fails."""
+    if (path := file()) is not None:
+        try:
+            sink.append(path, [line])
+        except OSError as error:
+            raise NotReady(f"the file can't be written: {error.strerror}", part="sink") from None
+    if (url := webhook()) is not None:
+        _post(url, line)
+
+
+def _places() -> list[str]:
+    return [place.strip() for place in settings.FORGE_CHECKPOINT_SINK.split(",") if place.strip()]
+
+
+def _is_url(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """A sink that has moved is a sink to be named anew."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None: the answer stands as it is."""
+
+
+def _post(url: str, line: Signed) -> None:
+    """One POST of the very line a file would get; any 2xx says that it is kept."""
+    told = {"payload": line.payload, "signature": line.signature, "key_id": line.key_id}
+    headers = {"Content-Type": "application/json", "Idempotency-Key": line.digest}
+    asked = urllib.request.Request(url, json.dumps(told).encode(), headers, method="POST")  # noqa: S310  # http(s) only
+    try:
+        with urllib.request.build_opener(_Stay).open(asked, timeout=_SECONDS):
+            return
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        if refusal.code == _OTHER:
+            raise NotReady("the webhook has another checkpoint of this number", part="sink") from None
+        raise NotReady(f"the webhook answered {refusal.code}", part="sink") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise NotReady(f"the webhook does not answer: {type(error).__name__}", part="sink") from None
