@@ -65,6 +65,8 @@ class One(APIView):
 class Decision(APIView):
     """A person's answer."""
 
+    throttle_scope = "decide"
+
     @extend_schema(
         operation_id="approvals_decide",
         request={"application/json": schemas.DECIDE.schema},
@@ -82,6 +84,8 @@ class Decision(APIView):
 
 class Revocation(APIView):
     """An approval, or a question, taken back."""
+
+    throttle_scope = "decide"
 
     @extend_schema(
         operation_id="approvals_revoke",

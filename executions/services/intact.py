@@ -9,9 +9,8 @@ from executions.models import Call, Execution
 from executions.services import sealed
 from executions.states import CallStatus
 from forge_project.kernel.sealing import SealBroken
-from forge_project.ledger import selectors
+from forge_project.ledger import intact
 from forge_project.ledger.errors import LedgerCorrupt
-from forge_project.ledger.verify import verify
 
 _BEFORE_DISPATCH = (CallStatus.REQUESTED, CallStatus.AWAITING_APPROVAL, CallStatus.REJECTED)
 _SUBMITTED = ("kind", "capability", "code_sha256", "input_fingerprint")
@@ -19,10 +18,8 @@ _SUBMITTED = ("kind", "capability", "code_sha256", "input_fingerprint")
 
 def check(execution: Execution) -> None:
     """Raises LedgerCorrupt for the first fault of the chain, or of a row the next attempt would build on."""
-    for found in verify(execution.ref).findings:
-        raise _corrupt(execution, found.problem, seq=found.seq)
+    told = _Told(intact.payloads(execution.ref))
     request = sealed.unseal(execution.sealed_request)  # no key here opens it: nothing is wrong with the ledger
-    told = _Told(execution)
     ours = sealed.shown(execution.ref, {name: getattr(execution, name) for name in _SUBMITTED})
     source = request.get("source")
     if told.submitted != ours or (source is not None and _sha256(source) != execution.code_sha256):
@@ -37,13 +34,13 @@ def check(execution: Execution) -> None:
 class _Told:
     """What the execution's chain says of its request and its calls; digests of inputs and results by call id."""
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, payloads: list[dict[str, Any]]) -> None:
         self.submitted: dict[str, Any] = {}
         self.asked: dict[str, str] = {}
         self.ended: dict[str, str] = {}
         self.dispatched: set[str] = set()
-        for event in selectors.family_events(execution.ref):
-            self._hear(selectors.payload(event))
+        for payload in payloads:
+            self._hear(payload)
 
     def _hear(self, payload: dict[str, Any]) -> None:
         actions, call_id = payload.get("actions") or {}, (payload.get("refs") or {}).get("tool_call_id", "")

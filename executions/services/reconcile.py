@@ -15,6 +15,7 @@ from django.db.models import Q
 from executions.capabilities.base import Effect
 from executions.errors import DeadlinePassed, LeaseLost, NotOurs
 from executions.models import Attempt, Call, Execution, Worker
+from executions.outbox import logged
 from executions.services import catalog, processes, settle, waiting, workers
 from executions.services.after_unknown import end_of_request, interrupted
 from executions.services.claim import served_here
@@ -25,6 +26,7 @@ from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, Status
 from executions.transitions import HOLDING, Lease, held, move
 from forge_project.kernel import clock, failpoints
+from forge_project.kernel.log.event import event
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page, writing
 
@@ -91,7 +93,9 @@ def _one(ref: str, runtime: Runtime) -> str | None:
         return None
     try:
         lease, execution, proven = _take_over(ref, runtime)
-        return _settle(lease, execution, proven)
+        became = _settle(lease, execution, proven)
+        event("reconcile", "recovery_reconciled", **logged.of(execution) | {"status": became})
+        return became
     except (NotOurs, LeaseLost) as lost:
         log.info("another was first: %s: %s", ref, lost.message)
         return None
@@ -117,11 +121,12 @@ def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution, bool]:
         owner = execution.worker_id
         if execution.status not in HOLDING or owner is None:
             raise NotOurs("it has moved on", execution=ref)
-        if owner != runtime.worker_id and not workers.lost(Worker.objects.get(pk=owner)):
-            raise NotOurs("its worker lives", execution=ref)
         # Who began the attempt: the owner may be another reconciler, dead in the middle of this.
-        began = Worker.objects.get(pk=_beginner(ref, execution.attempt))
-        proven = began.pk == runtime.worker_id or workers.proven_dead(began)
+        began = Attempt.objects.values_list("worker_id", flat=True).get(execution=ref, number=execution.attempt)
+        them = Worker.objects.in_bulk({owner, began} - {runtime.worker_id})
+        if owner in them and not workers.lost(them[owner]):
+            raise NotOurs("its worker lives", execution=ref)
+        proven = began not in them or workers.proven_dead(them[began])
         same = Execution.objects.filter(pk=ref, worker=owner, attempt=execution.attempt)
         if same.update(worker=runtime.worker_id, updated_at=clock.now()) != 1:
             raise NotOurs("the execution moved on without us", execution=ref)
@@ -129,10 +134,6 @@ def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution, bool]:
         page.add(fact("execution.taken_over", attempt=execution.attempt, worker=by, proven_dead=proven))
     execution = Execution.objects.select_related("workspace", "caller").get(pk=ref)
     return Lease(ref=ref, attempt=execution.attempt, worker_id=runtime.worker_id), execution, proven
-
-
-def _beginner(ref: str, attempt: int) -> UUID:
-    return Attempt.objects.values_list("worker_id", flat=True).get(execution=ref, number=attempt)
 
 
 def _settle(lease: Lease, execution: Execution, proven: bool) -> str:
@@ -204,5 +205,5 @@ def _resume(page: Page, execution: Execution, columns: dict[str, Any]) -> str:
 
 def _stop(page: Page, lease: Lease, execution: Execution) -> None:
     if execution.status == Status.RUNNING:
-        event = fact("execution.stopping", attempt=lease.attempt, reason="cancelled")
-        move(page, execution, Status.STOPPING, event, lease=lease)
+        stopping = fact("execution.stopping", attempt=lease.attempt, reason="cancelled")
+        move(page, execution, Status.STOPPING, stopping, lease=lease)

@@ -59,8 +59,9 @@ def _take(rows: Rows, payload: dict[str, Any], at: str) -> None:
             _requested(rows, payload, said)
         case {"forge": {"fact": "call.outcome"} as said}:
             _ended(rows.calls[payload["refs"]["tool_call_id"]], payload["content"], said)
-        case {"forge": {"fact": "call.resolved", "became": became}}:
-            rows.calls[payload["refs"]["tool_call_id"]] |= {"status": "resolved", "side_effect": became}
+        case {"forge": {"fact": "call.resolved", "became": became} as said}:
+            told = {"status": CallStatus.RESOLVED.value, "side_effect": became}
+            _ended(rows.calls[payload["refs"]["tool_call_id"]], said, said | told)
         case {"forge": {"fact": "forge.turn", "turn": turn}}:
             rows.execution["turns"] = turn["number"]
         case {"forge": {"fact": str(name)} as said} if name.startswith("approval."):
@@ -125,7 +126,7 @@ def _moved(rows: Rows, fact: str, said: Columns) -> None:
         case "queued":
             started = {"side_effect": rows.effect} if row["status"] != "validating" else {}
             row |= {"status": "queued", "worker": "", "error_code": "", "error_message": "", "retryable": False}
-            row |= started
+            row |= started | (_round(said) if said.get("reason") == "asked_again" else {})
         case "claimed":
             row |= {"status": "running", "attempt": said["attempt"], "worker": said["worker"]}
         case "taken_over":
@@ -142,6 +143,12 @@ def _moved(rows: Rows, fact: str, said: Columns) -> None:
         case "finished":
             row |= {"status": said["outcome"], "worker": "", "side_effect": said["side_effect"]}
             row |= _error(said.get("error")) | {"unawaited": said.get("unawaited", [])}
+
+
+def _round(said: Columns) -> Columns:
+    """A key that asks again begins anew, with what its asking says."""
+    begun = {"timeout_ms": said["timeout_ms"], "interruption": said["interruption"], "turns": 0}
+    return begun | {"side_effect": SideEffect.NOT_STARTED.value, "unawaited": []}
 
 
 def _error(error: Columns | None) -> Columns:

@@ -8,9 +8,18 @@ from tests.db.api.test_authentication import EVERY
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("path", sorted({path for _, path in EVERY}))
-@pytest.mark.parametrize("verb", ["PUT", "PATCH", "DELETE", "TRACE", "NOPE"])
+UNKNOWN = [
+    (verb, path)
+    for verb in ("PUT", "PATCH", "DELETE", "TRACE", "NOPE")
+    for path in sorted({path for _, path in EVERY})
+    if (verb.lower(), path) not in EVERY
+]
+
+
+@pytest.mark.parametrize(("verb", "path"), UNKNOWN)
 def test_an_unknown_method_is_405(api, verb, path):
+    if (verb.lower(), path) in EVERY:
+        pytest.skip("it has this one")
     answer = api.generic(verb, BASE + path)
     refused(answer, 405, "INVALID_REQUEST")
     assert answer["Allow"]

@@ -248,7 +248,7 @@ def test_each_change_is_a_fact_of_governance(ada):
 
 
 def test_a_change_that_fails_leaves_no_fact(ada, monkeypatch):
-    monkeypatch.setattr("approvals.services.rules.fact", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("approvals.services.rules.record", lambda *a, **k: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         save(ada, "rule", "DENY")
     assert not PolicyRule.objects.exists()

@@ -9,12 +9,15 @@ from django.db import connections
 from approvals.models import Approval
 from approvals.services.expire import expire_due
 from executions.models import Call, CallerLoad, Execution
+from executions.services import late
 from executions.services.cancel import Cancel, cancel
+from executions.services.journal import Ended
 from executions.services.reconcile import reconcile
 from executions.services.rounds import may_ask_again
 from executions.services.submission import parse
 from executions.services.submit import lookup, submit
 from executions.states import Status
+from executions.transitions import Lease
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Conflict, Denied, TooMany
 from forge_project.ledger.models import Invocation
@@ -212,3 +215,22 @@ def test_16_threads_that_ask_again_make_one_round(caller, expired, runtime):
     assert CallerLoad.objects.get().queued == 1
     run_all(runtime)
     assert Call.objects.filter(round=1).count() == 1
+
+
+def test_what_came_too_late_and_the_next_round_share_a_chain(caller, runtime, marker):
+    """The old attempt's true outcome opened the successor; the round that follows goes on there."""
+    body = {"capability": "tests.marker", "input": {"text": "x"}}
+    sent = send(caller, **body)
+    with failpoints.crash_at("effect.before"):
+        run_one(runtime)
+    old = Execution.objects.get(pk=sent.ref)
+    lease = Lease(ref=old.ref, attempt=old.attempt, worker_id=runtime.worker_id)
+    reconcile(runtime)
+    late.keep(Call.objects.get(), lease, Ended(value={"line": "x"}), [])
+    assert again(caller, **body).execution.round == 1
+    run_all(runtime)
+    done = Execution.objects.get(pk=sent.ref)
+    assert (done.status, done.attempt, done.invocation_id) == ("succeeded", 2, f"{sent.ref}~1")
+    kinds = [event.kind for event in events(done.invocation_id)]
+    assert kinds[0] == "call.late_outcome"
+    assert kinds[-1] == "completed"
