@@ -91,6 +91,16 @@ class Boundary:
             raise MustAsk("policy wants a person to look", rule=verdict.rule)
 
 
+class NoBoundary:
+    """A read crosses none."""
+
+    def __init__(self, operation_id: str) -> None:
+        self.operation_id = operation_id
+
+    def begin(self, precondition: Precondition) -> None:
+        raise AssertionError("a capability declared read or internal has no effect to begin")
+
+
 def denied(verdict: Verdict) -> Denied:
     """A policy DENY as an error."""
     return Denied(verdict.reason or "policy forbids this", code="POLICY_DENIED", rule=verdict.rule)

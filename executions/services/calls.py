@@ -11,13 +11,13 @@ from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict, asked_outside, judge
 from approvals.services.grant_use import covering
 from artifacts.services.register import Register, register, store
-from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
+from executions.capabilities.base import Capability, Effect, Outcome, Request
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
 from executions.services import asking, journal, late, reviewing, sealed, settle, volume
-from executions.services.boundary import Boundary, MustAsk, denied
+from executions.services.boundary import Boundary, MustAsk, NoBoundary, denied
 from executions.services.faults import fault_of, log
 from executions.services.guard import Guard
 from executions.services.journal import Ended
@@ -99,7 +99,7 @@ def _run_quiet(job: Job, execution: Execution) -> Report:
     request = request_of(job.call, execution)
     failpoints.reach("effect.before")
     try:
-        outcome = job.capability.execute(request, _NoBoundary(job.call.operation_id))
+        outcome = job.capability.execute(request, NoBoundary(job.call.operation_id))
         failpoints.reach("effect.after")
     except Exception as error:
         ended = Ended(fault=fault_of(error, job.call.call_id))
@@ -108,16 +108,6 @@ def _run_quiet(job: Job, execution: Execution) -> Report:
             return _commit(job, execution, outcome)
         ended = _checked(outcome, job.limits, SideEffect.NOT_STARTED)
     return Report(n=job.call.n, state="ended", told=ended.told(), unwritten=ended)
-
-
-class _NoBoundary:
-    """A read crosses none."""
-
-    def __init__(self, operation_id: str) -> None:
-        self.operation_id = operation_id
-
-    def begin(self, precondition: Precondition) -> None:
-        raise AssertionError("a capability declared read or internal has no effect to begin")
 
 
 def _run_reviewed(job: Job, execution: Execution, request: Request, passed: Passed | None) -> Report:
