@@ -11,7 +11,7 @@ class ApprovalsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tells the ledger what approvals bear witness to. No database work here."""
-        from approvals import selectors, sessions  # noqa: F401  # its receiver notes log-ins
+        from approvals import checks, selectors, sessions  # noqa: F401  # checks and receivers register themselves
         from forge_project.ledger import ports
 
         ports.witnesses["approval"] = selectors.lost_invocations

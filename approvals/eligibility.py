@@ -38,6 +38,39 @@ def check_not_own(actor: User, approval: Approval) -> None:
         raise Denied("nobody decides their own requests", rule="approval.self")
 
 
+def check_group(actor: User, approvers: str) -> None:
+    """Raises Denied to who is not in the group that the rule names, if it names one."""
+    if approvers and not actor.groups.filter(name=approvers).exists():
+        raise Denied("this is for another group to decide", rule="approval.group", group=approvers)
+
+
+def check_may_vote(actor: User, approval: Approval) -> None:
+    """Raises Denied unless this person, freshly read, may answer this question at all."""
+    check_person(actor)
+    check_not_own(actor, approval)
+    check_group(actor, approval.approvers)
+
+
+def may_vote(actor: User, approval: Approval) -> bool:
+    """As `check_may_vote`, as an answer."""
+    try:
+        check_may_vote(actor, approval)
+    except Denied:
+        return False
+    return True
+
+
+def to_type(approval: Approval) -> str:
+    """What is typed again before something critical is approved."""
+    return approval.target or approval.capability
+
+
+def check_typed(approval: Approval, typed: str) -> None:
+    """Raises Denied unless the target of a critical request was typed, as it is shown."""
+    if approval.risk == Risk.CRITICAL and typed != to_type(approval):
+        raise Denied("type the target, as it is shown, to approve this", rule="approval.typed_target")
+
+
 def check_fresh(approval: Approval, method: Method, authenticated_at: datetime) -> None:
     """Raises Denied unless the log-in is recent, and for critical risk a password just given."""
     critical = approval.risk == Risk.CRITICAL

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from approvals.conditions import Subject
 from approvals.models import Approval
 from approvals.policy import Question
 from forge_project.ledger.writing import Page
@@ -24,6 +25,7 @@ Decided = Callable[[Page, Approval], None]
 StillHolds = Callable[[Approval], bool | None]
 Capabilities = Callable[[], Sequence[Known]]
 WorkspaceKnown = Callable[[str], bool]
+SubjectOf = Callable[[Approval], Subject | None]
 Pose = Callable[[dict[str, Any]], Question]
 
 
@@ -44,6 +46,10 @@ def _none_there(name: str) -> bool:
     return False
 
 
+def _nobody_knows(approval: Approval) -> Subject | None:
+    return None
+
+
 def _nothing_posed(example: dict[str, Any]) -> Question:
     raise LookupError("no machine is there to pose the question")
 
@@ -62,6 +68,9 @@ capabilities: Capabilities = _none_known
 
 workspace_known: WorkspaceKnown = _none_there
 """Whether a workspace has this name."""
+
+subject_of: SubjectOf = _nobody_knows
+"""What conditions may look at of the call that an approval is about; None = it can't be looked at any more."""
 
 pose: Pose = _nothing_posed
 """An example {caller, workspace, capability, input} as the question policy would be asked. Raises Invalid."""

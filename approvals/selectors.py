@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from approvals import ports
 from approvals.eligibility import is_agent
-from approvals.models import Approval
+from approvals.models import Approval, Grant
 from approvals.policy import asked_outside
 from approvals.states import State
 from forge_project.kernel import clock
@@ -38,7 +38,9 @@ def pending_for(user: User) -> QuerySet[Approval]:
     """What waits for a decision `user` may make, oldest first: never their own, nor what was asked in their name."""
     if not user.has_perm("approvals.decide_approval") or is_agent(user):
         return _rows().none()
-    rows = _rows().filter(state=State.PENDING, expires_at__gt=clock.now()).exclude(caller=user)
+    mine = Q(approvers="") | Q(approvers__in=user.groups.values("name"))
+    rows = _rows().filter(mine, state=State.PENDING, expires_at__gt=clock.now()).exclude(caller=user)
+    rows = rows.exclude(votes__person=user)
     return rows.exclude(caller__agent__owner=user).exclude(on_behalf_of=user).order_by("requested_at", "ref")
 
 
@@ -104,7 +106,56 @@ def as_json(row: Approval) -> dict[str, Any]:
         "expires_at": clock.text(row.expires_at),
         "decided_by": who.username if who else None,
         "reason": row.reason,
+        "votes_needed": row.votes_needed,
+        "voted": [vote.person.username for vote in row.votes.select_related("person").order_by("pk")],
+        "approvers": row.approvers,
+        "grant": row.grant or None,
     }
+
+
+def grant(ref: str) -> Grant:
+    """The standing grant; raises Missing."""
+    found = _grants().filter(pk=ref).first()
+    if found is None:
+        raise Missing("no such grant", grant=ref)
+    return found
+
+
+def grants_visible_to(user: User) -> QuerySet[Grant]:
+    """Standing grants, newest first, by the same rule as approvals."""
+    rows = _grants().order_by("-created_at", "-ref")
+    if user.has_perm("approvals.view_approval") and not is_agent(user):
+        return rows
+    return rows.filter(caller=user) if user.is_active else rows.none()
+
+
+def grant_json(row: Grant) -> dict[str, Any]:
+    """The grant as the API shows it."""
+    return {
+        "grant_ref": row.ref,
+        "approval_ref": row.source_id,
+        "execution_ref": row.execution_ref or None,
+        "caller": row.caller.username,
+        "capability": row.capability,
+        "workspace": row.workspace,
+        "condition": row.condition,
+        "sentence": row.sentence,
+        "rule": row.rule,
+        "rule_version": row.rule_version,
+        "votes_needed": row.votes_needed,
+        "voted": [vote.person.username for vote in row.votes.select_related("person").order_by("pk")],
+        "uses": row.uses,
+        "max_uses": row.max_uses,
+        "created_at": clock.text(row.created_at),
+        "lives_until": clock.text(row.lives_until) if row.lives_until else None,
+        "ended_at": clock.text(row.ended_at) if row.ended_at else None,
+        "ended_by": row.ended_by.username if row.ended_by else None,
+        "end_reason": row.end_reason,
+    }
+
+
+def _grants() -> QuerySet[Grant]:
+    return Grant.objects.select_related("caller", "ended_by")
 
 
 def _rows() -> QuerySet[Approval]:

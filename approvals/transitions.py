@@ -39,6 +39,18 @@ def move(
     return True
 
 
+def voted(page: Page, row: Approval, *, where: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
+    """A vote that decides nothing yet: the version goes on, the state stays. As `move` otherwise."""
+    if page.invocation_id != row.invocation_id:
+        raise ApprovalInvalid("this approval belongs to another invocation", approval=row.pk)
+    rows = Approval.objects.filter(pk=row.pk, state=row.state, version=row.version).filter(**where)
+    if rows.update(version=row.version + 1) != 1:
+        return False
+    page.add(fact("approval.voted", ref=row.pk, call_id=row.call_id, **said))
+    row.refresh_from_db()
+    return True
+
+
 def lost(ref: str) -> NoReturn:
     """Raises the loser's Conflict: where the approval is now, and who brought it there."""
     row = Approval.objects.select_related("decided_by", "revoked_by").get(pk=ref)

@@ -21,7 +21,7 @@ class ExecutionsConfig(AppConfig):
         ports.decided = waiting.on_decided
         ports.still_holds = holds.still_holds
         ports.capabilities, ports.workspace_known = examples.capabilities, examples.workspace_known
-        ports.pose = examples.pose
+        ports.pose, ports.subject_of = examples.pose, holds.subject_of
         ledger.witnesses["execution"] = witness.lost
         around.of = surroundings.of
         around.came_of = surroundings.came_of

@@ -96,6 +96,17 @@ def database(name: str, default: str) -> dict[str, Any]:
         raise BadSetting(f"{name}: not a database URL") from None
 
 
+def mail(name: str, default: str) -> dict[str, Any]:
+    """Django's EMAIL_ settings of a URL: smtp://USER:PASSWORD@HOST:PORT, smtp+tls://…, smtp+ssl://…"""
+    url = str(env.str(name, default=default))
+    if url.partition("://")[0] not in {"smtp", "smtp+tls", "smtp+ssl", "consolemail", "memorymail"}:
+        raise BadSetting(f"{name}: expected smtp://…, smtp+tls://… or smtp+ssl://…")
+    try:
+        return dict(environ.Env.email_url_config(url))
+    except Exception:
+        raise BadSetting(f"{name}: not a mail server's URL") from None
+
+
 def keys(var: Path, mode: str) -> dict[str, str]:
     """The secret keys: of the environment, or (embedded mode) of `var/keys.env`, which is written once, 0600."""
     if mode == "scaled":

@@ -53,6 +53,15 @@ FORGE_CHECKPOINT_SINK = env.sinks("FORGE_CHECKPOINT_SINK")  # an append-only fil
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
 FORGE_METRICS_BIND = env.text("FORGE_METRICS_BIND", "127.0.0.1:9464")
+FORGE_EMAIL_FROM = env.text("FORGE_EMAIL_FROM", "")  # empty: no mail is sent
+FORGE_PUBLIC_URL = env.text("FORGE_PUBLIC_URL", "http://localhost:8000")
+FORGE_REVIEWERS = env.names("FORGE_REVIEWERS")
+FORGE_REVIEW_FALLBACK = env.text("FORGE_REVIEW_FALLBACK", "human", among=("human", "refuse"))
+FORGE_REVIEWER_URL = env.text("FORGE_REVIEWER_URL", "")
+FORGE_REVIEWER_KEY = env.text("FORGE_REVIEWER_KEY", "")
+FORGE_REVIEWER_FAST_MODEL = env.text("FORGE_REVIEWER_FAST_MODEL", "")
+FORGE_REVIEWER_REASON_MODEL = env.text("FORGE_REVIEWER_REASON_MODEL", "")
+FORGE_REVIEWER_SECONDS = env.number("FORGE_REVIEWER_SECONDS", 10, low=1, high=300)
 FORGE_NETWORK_ALLOW = env.networks("FORGE_NETWORK_ALLOW")  # beside the public ones
 FORGE_WEBHOOK_HTTP = env.flag("FORGE_WEBHOOK_HTTP", False)
 FORGE_WEBHOOK_SECONDS = env.number("FORGE_WEBHOOK_SECONDS", 10, low=1, high=60)
@@ -169,6 +178,10 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+# --- Mail: a link to what waits, never an agent's words ---------------------------------------------
+globals().update(env.mail("FORGE_EMAIL_URL", "smtp://localhost:25"))
+EMAIL_TIMEOUT = 10
+
 # --- API -------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -196,6 +209,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
+        "ApprovalRisk": "approvals.states.Risk",
         "ExecutionStatus": "executions.states.Status",
         "CallStatus": "executions.states.CallStatus",
         "SignalKind": "executions.outbox.models.SignalKind",

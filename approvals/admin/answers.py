@@ -1,19 +1,18 @@
 """What a person's form says, read before any service is asked."""
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth import authenticate
 from django.http import HttpRequest
 
+from approvals import eligibility, proof
 from approvals.admin import words
 from approvals.models import Approval
 from approvals.states import Risk
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, Invalid
 
-NEVER = datetime.min.replace(tzinfo=UTC)
 _VERSION = re.compile(r"[0-9]{1,9}")
 _FINGERPRINT = re.compile(r"[\x21-\x7e]{1,120}")
 
@@ -33,7 +32,7 @@ def reason(request: HttpRequest) -> str:
 def who(request: HttpRequest) -> dict[str, Any]:
     """The person, and how the session proves it."""
     user: Any = request.user
-    return {"actor": user, "authenticated_at": user.last_login or NEVER, "method": "session"}
+    return {"actor": user} | proof.of(request, user)
 
 
 def stepped_up(request: HttpRequest, row: Approval) -> dict[str, Any]:
@@ -47,4 +46,4 @@ def stepped_up(request: HttpRequest, row: Approval) -> dict[str, Any]:
     found = authenticate(request, username=told["actor"].get_username(), password=request.POST.get("password", ""))
     if found is None or found.pk != told["actor"].pk:
         raise Denied("this is not your password", rule="approval.password")
-    return told | {"authenticated_at": clock.now(), "method": "password"}
+    return told | {"authenticated_at": clock.now(), "method": "password", "typed_target": eligibility.to_type(row)}

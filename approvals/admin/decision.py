@@ -16,6 +16,7 @@ from forge_project.kernel.read_only import ForgeAdmin
 
 _DONE = {
     State.APPROVED: "You approved this for one use. Forge carries it out now, unless what it rests on has changed.",
+    State.PENDING: "You approved this. It needs more people: it still waits.",
     State.DENIED: "You denied this. The agent is told your reason.",
 }
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from approvals.models import MAX_CONDITION, MAX_USES
 from approvals.services.words import MAX_REASON
 from approvals.states import Risk, State
 from forge_project.kernel.edge.paging import PageQuery
@@ -19,6 +20,20 @@ DECIDE = Body(
     reason=_REASON | {"description": "required for deny; goes back to the agent"},
     version={"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "description": "as seen"},
     fingerprint={"type": "string", "minLength": 1, "maxLength": 120, "description": "as seen"},
+    typed_target={"type": "string", "maxLength": 20_000, "description": "critical risk: the target, as it is shown"},
+    password={"type": "string", "maxLength": 4096, "description": "critical risk: yours, with your session"},
+)
+GRANT = Body(
+    "version",
+    "fingerprint",
+    "condition",
+    "uses",
+    "lasts",
+    version={"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "description": "of the approval, as seen"},
+    fingerprint={"type": "string", "minLength": 1, "maxLength": 120, "description": "of the approval, as seen"},
+    condition={"type": "string", "maxLength": MAX_CONDITION, "description": "CEL over input and target"},
+    uses={"type": "integer", "minimum": 1, "maximum": MAX_USES},
+    lasts={"type": "string", "enum": ["execution", "15m", "1h", "8h"]},
 )
 REVOKE = Body("reason", reason=_REASON | {"minLength": 1})
 
@@ -54,3 +69,45 @@ class Approval(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField()
     decided_by = serializers.CharField(allow_null=True)
     reason = serializers.CharField(allow_blank=True)
+    votes_needed = serializers.IntegerField()
+    voted = serializers.ListField(child=serializers.CharField(), help_text="who approved so far")
+    approvers = serializers.CharField(allow_blank=True, help_text="the group that may decide; blank = any approver")
+    grant = serializers.CharField(allow_null=True, help_text="the standing grant that answered it")
+
+
+class DeniedBefore(serializers.Serializer[Any]):
+    """The same question of the same caller, denied."""
+
+    approval_ref = serializers.CharField()
+    decided_by = serializers.CharField(allow_null=True)
+    reason = serializers.CharField()
+
+
+class OneApproval(Approval):
+    """With what was said of the same question before."""
+
+    denied_before = DeniedBefore(many=True)
+
+
+class Grant(serializers.Serializer[Any]):
+    """A standing approval."""
+
+    grant_ref = serializers.CharField()
+    approval_ref = serializers.CharField(help_text="the question it was made at")
+    execution_ref = serializers.CharField(allow_null=True, help_text="null: any execution of the caller")
+    caller = serializers.CharField()
+    capability = serializers.CharField()
+    workspace = serializers.CharField(allow_blank=True)
+    condition = serializers.CharField()
+    sentence = serializers.CharField()
+    rule = serializers.CharField()
+    rule_version = serializers.IntegerField()
+    votes_needed = serializers.IntegerField()
+    voted = serializers.ListField(child=serializers.CharField())
+    uses = serializers.IntegerField()
+    max_uses = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    lives_until = serializers.DateTimeField(allow_null=True, help_text="null: votes are missing")
+    ended_at = serializers.DateTimeField(allow_null=True)
+    ended_by = serializers.CharField(allow_null=True)
+    end_reason = serializers.CharField(allow_blank=True)

@@ -1,15 +1,13 @@
 """List, read, decide, revoke."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from knox.models import AuthToken
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from approvals import selectors
+from approvals import proof, selectors
 from approvals.api import schemas
 from approvals.models import Approval
 from approvals.services import Decide, Revoke, decide, revoke
@@ -19,7 +17,6 @@ from forge_project.kernel.edge.requests import Query, read_query, user_of
 from forge_project.kernel.errors import Missing
 
 NEWEST = Order((("requested_at", moment), ("ref", ref)), descending=True)
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _FILTERS = {"state": "state", "risk": "risk", "capability": "capability", "execution": "execution_ref"}
 
 
@@ -31,11 +28,9 @@ def _seen(request: Request, approval_ref: str) -> Approval:
     return found
 
 
-def _proof(request: Request) -> dict[str, Any]:
-    """How and when this person proved who they are."""
-    if isinstance(request.auth, AuthToken):
-        return {"method": "token", "authenticated_at": request.auth.created}
-    return {"method": "session", "authenticated_at": user_of(request).last_login or _NEVER}
+def _proof(request: Request, password: str | None = None) -> dict[str, Any]:
+    """How, when and from where this person proved who they are."""
+    return proof.of(request._request, user_of(request), auth=request.auth, password=password)
 
 
 class Approvals(APIView):
@@ -57,11 +52,14 @@ class Approvals(APIView):
 class One(APIView):
     """One question."""
 
-    @extend_schema(operation_id="approvals_read", responses={200: schemas.Approval, **problems(404)})
+    @extend_schema(operation_id="approvals_read", responses={200: schemas.OneApproval, **problems(404)})
     def get(self, request: Request, ref: str) -> Response:
         """All that is shown to the person who decides."""
         read_query(request, Query)
-        return Response(selectors.as_json(_seen(request, ref)))
+        row = _seen(request, ref)
+        before = [{"approval_ref": old.pk, "decided_by": old.decided_by and old.decided_by.username,
+                   "reason": old.reason} for old in selectors.denied_before(row)]  # fmt: skip
+        return Response(selectors.as_json(row) | {"denied_before": before})
 
 
 class Decision(APIView):
@@ -79,7 +77,8 @@ class Decision(APIView):
         read_query(request, Query)
         row = _seen(request, ref)
         said = schemas.DECIDE.read(request)
-        row = decide(Decide(approval_ref=row.pk, actor=user_of(request), **said, **_proof(request)))
+        password = said.pop("password", None)
+        row = decide(Decide(approval_ref=row.pk, actor=user_of(request), **said, **_proof(request, password)))
         return Response(selectors.as_json(row))
 
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from approvals.errors import ApprovalInvalid, PolicyChanged, PreconditionChanged
 from approvals.models import Approval
 from approvals.policy import Question, judge
+from approvals.services.grant_use import stands
 from approvals.states import Decision, State
 from approvals.transitions import move
 from forge_project.kernel import clock
@@ -47,6 +48,8 @@ def consume(page: Page, asked: Consume) -> Approval:
         raise ApprovalInvalid("no such approval", approval=asked.approval_ref)
     _check_state(row)
     _check_bound(page, row, asked)
+    if row.grant and not stands(row.grant):
+        raise ApprovalInvalid("the standing grant was ended", code="APPROVAL_DENIED", approval=row.pk, grant=row.grant)
     if not settings.FORGE_FINGERPRINTS.match(row.precondition_fingerprint, asked.precondition):
         raise PreconditionChanged("the world changed since this was asked", approval=row.pk)
     _check_policy(row, asked.question)

@@ -1,4 +1,4 @@
-"""A person answers."""
+"""A person answers; where the rule wants several, the last one needed decides, and one no ends it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,18 +8,21 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from approvals import eligibility, ports, selectors
-from approvals.models import Approval
+from approvals.models import Approval, Vote
 from approvals.services import words
 from approvals.states import Method, State
-from approvals.transitions import lost, move
+from approvals.transitions import lost, move, voted
 from forge_project.kernel import clock
-from forge_project.kernel.errors import Invalid
+from forge_project.kernel.errors import Conflict, Invalid
 from forge_project.ledger.writing import Page, writing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decide:
-    """One person's answer to what they were shown: `version` and `fingerprint` as seen, and how they logged in."""
+    """One person's answer to what they were shown: `version` and `fingerprint` as seen, and how they logged in.
+
+    `typed_target`: for critical risk, what they typed. `session` (a digest) and `address` are kept with the vote.
+    """
 
     approval_ref: str
     actor: User
@@ -29,27 +32,39 @@ class Decide:
     authenticated_at: datetime
     method: Literal["session", "token", "password"]
     reason: str = ""
+    typed_target: str = ""
+    session: str = ""
+    address: str = ""
 
 
 def decide(asked: Decide) -> Approval:
-    """The approval, approved or denied. Raises Missing, Invalid, Denied; Conflict (who was first, when, why)."""
+    """The approval: denied, approved, or pending with one vote more.
+
+    Raises Missing, Invalid, Denied; Conflict (who was first, when, why).
+    """
     if asked.decision not in ("approve", "deny") or asked.method not in Method.values:
         raise Invalid("a decision is approve or deny, by session, token or password", path="/decision")
     reason = words.required(asked.reason) if asked.decision == "deny" else words.reason(asked.reason)
     with writing(selectors.get(asked.approval_ref).invocation_id) as page:
         row = Approval.objects.get(pk=asked.approval_ref)
         actor = User.objects.get(pk=asked.actor.pk)  # not as the session cached it
-        eligibility.check_person(actor)
-        eligibility.check_not_own(actor, row)
+        eligibility.check_may_vote(actor, row)
         eligibility.check_fresh(row, Method(asked.method), asked.authenticated_at)
+        if asked.decision == "approve":
+            eligibility.check_typed(row, asked.typed_target)
         if not _answer(page, row, asked, actor, reason):
             lost(row.pk)
-        ports.decided(page, row)
+        if row.state != State.PENDING:
+            ports.decided(page, row)
     return row
 
 
 def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) -> bool:
     now = clock.now()
+    given = [vote.person for vote in row.votes.select_related("person")]
+    if actor in given and row.state == State.PENDING:
+        raise Conflict("you have voted on this already", rule="approval.voted", version=row.version)
+    counted = 1 + sum(eligibility.may_vote(person, row) for person in given)  # whose right was taken back, no more
     seen = {"state": State.PENDING, "version": asked.version, "fingerprint": asked.fingerprint, "expires_at__gt": now}
     said = {
         "decision": asked.decision,
@@ -57,12 +72,22 @@ def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) 
         "reason": reason,
         "method": asked.method,
         "authenticated_at": clock.text(asked.authenticated_at),
+        "session": asked.session,
+        "address": asked.address,
         "shown": row.fingerprint,
+        "votes": f"{counted} of {row.votes_needed}",
     }
     columns: dict[str, Any] = {
         "decided_by": actor, "decided_at": now, "reason": reason, "authentication": asked.method,
     }  # fmt: skip
     if asked.decision == "deny":
-        return move(page, row, State.DENIED, where=seen, said=said, **columns)
-    columns["expires_at"] = now + timedelta(seconds=settings.FORGE_APPROVAL_UNUSED_SECONDS)
-    return move(page, row, State.APPROVED, where=seen, said=said, **columns)
+        landed = move(page, row, State.DENIED, where=seen, said=said, **columns)
+    elif counted < row.votes_needed:
+        landed = voted(page, row, where=seen, said=said)
+    else:
+        columns["expires_at"] = now + timedelta(seconds=settings.FORGE_APPROVAL_UNUSED_SECONDS)
+        landed = move(page, row, State.APPROVED, where=seen, said=said, **columns)
+    if landed:
+        kept = {"decision": asked.decision, "method": asked.method, "reason": reason, "at": now}
+        Vote.objects.create(approval=row, person=actor, **kept)
+    return landed

@@ -37,6 +37,8 @@ class Together:
     authenticated_at: datetime
     method: Literal["session", "token", "password"]
     reason: str = ""
+    session: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,8 @@ def _one(asked: Together, seen: Seen) -> Answered:
                 authenticated_at=asked.authenticated_at,
                 method=asked.method,
                 reason=asked.reason,
+                session=asked.session,
+                address=asked.address,
             )
         )
     except ForgeError as refusal:

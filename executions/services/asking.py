@@ -1,6 +1,6 @@
 """What policy says of a call, and how a person is asked."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from approvals.conditions import Subject
@@ -8,6 +8,9 @@ from approvals.errors import Unasked
 from approvals.models import Approval
 from approvals.policy import Question, Verdict, foresee
 from approvals.services.ask import Ask, ask
+from approvals.services.grant_use import answer_in
+from approvals.services.notices import announce
+from approvals.states import NoticeKind, State
 from executions.capabilities.base import Capability, Description, Precondition
 from executions.models import Call, Execution
 from executions.outbox.models import SignalKind
@@ -88,8 +91,12 @@ def ask_person(
     verdict: Verdict,
     seen: Precondition,
     told: Description,
+    grants: Sequence[str] = (),
 ) -> Approval:
-    """Writes the pending approval and moves the call to it; Conflict PRECONDITION_FAILED when asked too often."""
+    """Writes the approval, which one of `grants` may answer at once, and moves the call to it.
+
+    Raises Conflict PRECONDITION_FAILED when asked too often.
+    """
     if call.times_asked >= MAX_ASKED:
         raise Conflict("what was approved changed each time before it was done", code="PRECONDITION_FAILED")
     preview, hidden = previews.shown_preview(execution.ref, told.preview)
@@ -118,8 +125,11 @@ def ask_person(
             verdict=verdict,
         ),
     )
+    if approval.state == State.PENDING and not answer_in(page, approval, grants):
+        announce(page, approval, NoticeKind.ASKED)
     paths = journal.shown_paths(execution.ref, capability, sealed.unseal(call.sealed_input), seen)
     again = {"approval_ref": approval.ref, "times_asked": call.times_asked + 1}
     move_call(page, call, CallStatus.AWAITING_APPROVAL, paths=paths, **again)
-    tell(execution, SignalKind.APPROVAL_REQUESTED, approval_ref=approval.ref, approval_state=approval.state)
+    if approval.state == State.PENDING:  # what a standing grant answered waits for nobody
+        tell(execution, SignalKind.APPROVAL_REQUESTED, approval_ref=approval.ref, approval_state=approval.state)
     return approval

@@ -7,8 +7,9 @@ from approvals.policy import Verdict, judge
 from approvals.services.consume import Consume, consume
 from executions.capabilities.base import Capability, Precondition
 from executions.models import Call, Execution
-from executions.services import asking, journal, sealed
+from executions.services import asking, journal, reviewing, sealed
 from executions.services.guard import Guard
+from executions.services.reviewing import Passed
 from executions.states import CallStatus, SideEffect
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Conflict, Denied
@@ -25,8 +26,10 @@ class MustAsk(Conflict):
 class Boundary:
     """What an executor crosses by `begin`, once, right before its first effect."""
 
-    def __init__(self, call: Call, execution: Execution, capability: Capability, guard: Guard) -> None:
-        self._call, self._capability, self._guard = call, capability, guard
+    def __init__(
+        self, call: Call, execution: Execution, capability: Capability, guard: Guard, passed: Passed | None = None
+    ) -> None:
+        self._call, self._capability, self._guard, self._passed = call, capability, guard, passed
         self._question = asking.of_call(execution, capability, call)
         self._quiet = call.effect in journal.QUIET
         self.begun: Precondition | None = None
@@ -62,7 +65,7 @@ class Boundary:
         return call
 
     def _permit(self, page: Page, call: Call, execution: Execution, precondition: Precondition) -> None:
-        """Spends the approval of a call that awaited one; a call without one must still be allowed by policy."""
+        """Spends the approval of a call that awaited one; another must still be allowed, by policy or a reviewer."""
         if call.status == CallStatus.AWAITING_APPROVAL:
             consume(
                 page,
@@ -77,12 +80,14 @@ class Boundary:
                     question=self._question,
                 ),
             )
-            Execution.objects.filter(pk=execution.pk).update(decision_path="human")
+            reviewing.mark(execution, "human")
             return
         verdict = judge(self._question)
         if verdict.decision == "DENY":
             raise denied(verdict)
-        if verdict.decision != "ALLOW":
+        if self._passed is not None and self._passed.holds(verdict, precondition):
+            reviewing.mark(execution, self._passed.stage.value)
+        elif verdict.decision != "ALLOW":
             raise MustAsk("policy wants a person to look", rule=verdict.rule)
 
 

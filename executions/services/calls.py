@@ -9,19 +9,21 @@ from django.db import InterfaceError, OperationalError
 
 from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict, asked_outside, judge
+from approvals.services.grant_use import covering
 from artifacts.services.register import Register, register, store
 from executions.capabilities.base import Capability, Effect, Outcome, Precondition, Request
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost
 from executions.models import Call, Execution
 from executions.sandbox.limits import Limits
 from executions.sandbox.outward import refuse_result
-from executions.services import asking, journal, late, sealed, settle, volume
+from executions.services import asking, journal, late, reviewing, sealed, settle, volume
 from executions.services.boundary import Boundary, MustAsk, denied
 from executions.services.faults import fault_of, log
 from executions.services.guard import Guard
 from executions.services.journal import Ended
 from executions.services.locks import workspace_lock
 from executions.services.requests import request_of, scopes
+from executions.services.reviewing import Passed
 from executions.services.runtime import release_connections
 from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect
@@ -70,14 +72,18 @@ def run(job: Job) -> Report:
         if job.call.status == CallStatus.PREPARED:
             return _run_quiet(job, execution)
         request = request_of(job.call, execution)
-        if job.call.status == CallStatus.REQUESTED and (report := _admit(job, execution, request)) is not None:
-            return report  # a person is asked without holding the workspace
+        passed: Passed | None = None
+        if job.call.status == CallStatus.REQUESTED:
+            admitted = _admit(job, execution, request)
+            if isinstance(admitted, Report):
+                return admitted  # reviewers and people are asked without holding the workspace
+            passed = admitted
         if job.call.effect in journal.QUIET:
-            return _run_reviewed(job, execution, request)
+            return _run_reviewed(job, execution, request, passed)
         place = execution.workspace
         guard = job.guard
         with workspace_lock(place.name, guard.deadline, guard.given_up) if place else nullcontext():
-            return _run_effect(job, execution, request)
+            return _run_effect(job, execution, request, passed)
     except Held as held:
         return Report(n=job.call.n, state="stopped", hold=held.facts["hold"])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded):
@@ -114,10 +120,11 @@ class _NoBoundary:
         raise AssertionError("a capability declared read or internal has no effect to begin")
 
 
-def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
+def _run_reviewed(job: Job, execution: Execution, request: Request, passed: Passed | None) -> Report:
     """A read or internal call that policy wants looked at: approved, it crosses the boundary like any other."""
     try:
-        Boundary(job.call, execution, job.capability, job.guard).begin(job.capability.observe(request))
+        boundary = Boundary(job.call, execution, job.capability, job.guard, passed)
+        boundary.begin(job.capability.observe(request))
     except (PreconditionChanged, PolicyChanged, MustAsk):
         return _ask(job, execution, request)
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):
@@ -128,8 +135,8 @@ def _run_reviewed(job: Job, execution: Execution, request: Request) -> Report:
     return _run_quiet(job, execution)
 
 
-def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
-    boundary = Boundary(job.call, execution, job.capability, job.guard)
+def _run_effect(job: Job, execution: Execution, request: Request, passed: Passed | None) -> Report:
+    boundary = Boundary(job.call, execution, job.capability, job.guard, passed)
     try:
         outcome = job.capability.execute(request, boundary)
     except (PreconditionChanged, PolicyChanged, MustAsk):
@@ -149,12 +156,17 @@ def _run_effect(job: Job, execution: Execution, request: Request) -> Report:
     return _commit(job, execution, outcome)
 
 
-def _admit(job: Job, execution: Execution, request: Request) -> Report | None:
-    """Policy, then the person's question where one is due; None = go on to the effect."""
+def _admit(job: Job, execution: Execution, request: Request) -> Report | Passed | None:
+    """Policy, then reviewers, then the person's question where one is due; else go on to the effect."""
     verdict = job.verdict or asked_outside(asking.of_call(execution, job.capability, job.call))
     if verdict.decision == "DENY":
         return _refuse(job, fault_of(denied(verdict), job.call.call_id), rejected=True)
-    return None if verdict.decision == "ALLOW" else _ask(job, execution, request)
+    if verdict.decision == "ALLOW":
+        return None
+    told = reviewing.consult(job.guard.lease, execution, job.call, job.capability, request, verdict)
+    if isinstance(told, Fault):
+        return _refuse(job, told, rejected=True)
+    return told or _ask(job, execution, request)
 
 
 def _ask(job: Job, execution: Execution, request: Request) -> Report:
@@ -163,6 +175,7 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
         seen = job.capability.observe(request)
         told = job.capability.describe(request, seen)
         question = asking.of_call(execution, job.capability, job.call)
+        grants = covering(question, execution.ref, asked_outside(question))
 
         def write() -> None:
             with writing(job.guard.lease.ref) as page:
@@ -171,7 +184,9 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
                 if verdict.decision == "DENY":
                     raise denied(verdict)
                 job.call.refresh_from_db()
-                asking.ask_person(page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told)
+                asking.ask_person(
+                    page, execution, job.call, job.capability, verdict=verdict, seen=seen, told=told, grants=grants
+                )
 
         asking.settled(write, [question])
     except (LeaseLost, CancelRequested, DeadlinePassed, GuestEnded, Held):

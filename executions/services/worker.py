@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from django.conf import settings
 from django.db import Error as DatabaseFault
 
+from approvals.services.reviewer_settings import record_reviewers
 from executions.sandbox.zygotes import Zygotes
 from executions.services import workers
 from executions.services.advance import advance
 from executions.services.claim import claim_next, seconds_to_due
 from executions.services.expire import expire_due
 from executions.services.heartbeat import Heartbeat
+from executions.services.notifying import Notifying
 from executions.services.reconcile import reconcile
 from executions.services.reobserve import reobserve_due
 from executions.services.runtime import Runtime, release_connections
@@ -35,6 +37,7 @@ class WorkerProcess:
         self.runtime = Runtime(zygotes=zygotes)
         current = zygotes.current()
         engine = f"{current.engine.name} {current.engine.version}"
+        record_reviewers()
         workers.register(self.runtime, isolation=current.isolation, engine=engine)
         self._attempts = ThreadPoolExecutor(settings.FORGE_WORKER_THREADS, "attempt")
         self._wake = threading.Event()
@@ -43,6 +46,8 @@ class WorkerProcess:
         self._drained_by = 0.0
         self._heart = Heartbeat(self.runtime)
         self._heart.start()
+        self._notices = Notifying()
+        self._notices.start()
         self._sender = Sender()
         self._sender.start()
         self._claims = threading.Thread(target=self._serve, name="forge-claims")
@@ -79,6 +84,7 @@ class WorkerProcess:
         self._housekeeping.join(self._left() + _DRAIN_POLL_SECONDS)
         if self.runtime.load() or self._claims.is_alive() or self._housekeeping.is_alive():
             return False
+        self._notices.stop()
         self._sender.stop()
         self.runtime.close()
         self._heart.stop()

@@ -122,6 +122,8 @@ class Command(BaseCommand):
             authenticated_at=clock.now(),
             method="password",
             reason=reason,
+            typed_target=eligibility.to_type(row) if verb == "approve" else "",
+            address="terminal",
         )
         with _who_was_first():
             decided = decide(asked)

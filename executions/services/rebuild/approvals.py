@@ -21,6 +21,8 @@ def take(rows: dict[str, Columns], said: Columns, at: str) -> None:
             row["revoked_by"] = _name(said.get("actor", ""))
         case {"fact": "approval.expired"}:
             row |= {"state": "expired", "ended_at": at}
+        case {"fact": "approval.voted"}:
+            pass  # the version goes on, all else stays
         case {"fact": "approval.consumed"}:
             row |= {"state": "consumed", "consumed_at": at}
         case _:

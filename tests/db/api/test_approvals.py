@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_an_agent_sees_its_own_and_an_approver_all(api, ann, operator, other, asked):
     for client in (api, ann, operator):
         assert get(client, "/approvals/").json()["results"] == [as_json(asked)]
-        assert get(client, f"/approvals/{asked.ref}/").json() == as_json(asked)
+        assert get(client, f"/approvals/{asked.ref}/").json() == as_json(asked) | {"denied_before": []}
     assert get(other, "/approvals/").json()["results"] == []
     refused(get(other, f"/approvals/{asked.ref}/"), 404, "NOT_FOUND")
 

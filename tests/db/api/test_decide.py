@@ -8,8 +8,10 @@ from knox.models import AuthToken
 from rest_framework.test import APIClient
 
 from approvals.models import Approval
+from approvals.selectors import as_json
 from forge_project.kernel import clock
 from tests.db.api import BASE, client_of, get, post, refused
+from tests.db.approvals import pending
 from tests.db.executions import run_all
 from tests.people import PASSWORD, person
 
@@ -162,3 +164,32 @@ def test_a_bad_revocation_is_400(ann, seen, body):
 def test_no_such_approval(ann, verb):
     body = {"reason": "x"} if verb == "revoke" else {"decision": "approve", "version": 1, "fingerprint": "x"}
     refused(post(ann, body, path=f"/approvals/appr_{'0' * 32}/{verb}/"), 404, "NOT_FOUND")
+
+
+class TestCritical:
+    """By a session with one's own password and the target typed; never by token."""
+
+    @pytest.fixture
+    def critical(self, approver, caller):
+        return as_json(pending(caller, risk="critical")) | {"by": approver}
+
+    def send(self, client, row, **changes):
+        sent = {"password": PASSWORD, "typed_target": row["target"]} | changes
+        return decide(client, row, **sent)
+
+    def test_a_token_never(self, ann, critical):
+        assert refused(self.send(ann, critical), 403, "SCOPE_DENIED")["rule"] == "approval.token"
+
+    @pytest.mark.parametrize(
+        ("changes", "rule"),
+        [
+            ({"password": "wrong"}, "approval.password"),
+            ({"typed_target": "b.txt"}, "approval.typed_target"),
+        ],
+    )
+    def test_a_session_with_password_and_target(self, critical, changes, rule):
+        client = APIClient()
+        client.force_login(critical["by"])
+        assert refused(self.send(client, critical, **changes), 403, "SCOPE_DENIED")["rule"] == rule
+        told = self.send(client, critical).json()
+        assert (told["state"], told["decided_by"]) == ("approved", "ann")

@@ -88,7 +88,7 @@ def test_critical_risk_needs_a_password_just_given(robot, ada):
     late = now - timedelta(minutes=5, seconds=1)
     assert refused(row, ada, method="password", authenticated_at=late) == "approval.stale_login"
     assert refused(row, ada, method="token") == "approval.token"
-    answer(row, ada, method="password")
+    answer(row, ada, method="password", typed_target=row.target)
 
 
 def test_tokens_decide_only_where_the_setting_says_so(robot, ada, settings):
