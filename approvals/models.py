@@ -234,7 +234,7 @@ class GrantVote(models.Model):
 class Notice(models.Model):
     """That people must be told of a question: written with it, sent later, at least once."""
 
-    approval = models.ForeignKey(Approval, models.PROTECT, related_name="notices")
+    approval = models.ForeignKey(Approval, models.CASCADE, related_name="notices")
     kind = models.CharField(max_length=10, choices=NoticeKind)
     created_at = models.DateTimeField()
     taken_at = models.DateTimeField(null=True, blank=True)

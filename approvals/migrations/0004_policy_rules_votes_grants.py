@@ -240,7 +240,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='notice',
             name='approval',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='notices', to='approvals.approval'),
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notices', to='approvals.approval'),
         ),
         migrations.AddField(
             model_name='vote',
