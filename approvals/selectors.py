@@ -159,7 +159,8 @@ def _grants() -> QuerySet[Grant]:
 
 
 def _rows() -> QuerySet[Approval]:
-    return Approval.objects.select_related("caller", "on_behalf_of", "decided_by", "revoked_by")
+    rows = Approval.objects.select_related("caller", "on_behalf_of", "decided_by", "revoked_by")
+    return rows.prefetch_related("votes__person")
 
 
 def lost_invocations() -> Iterable[str]:

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+from approvals import selectors
 from approvals.models import Approval
-from approvals.states import State
 from forge_project.kernel import visible
 
 _CHANGED = "The world has changed since this was asked: an approval will not be used, it will be asked anew."
@@ -17,7 +17,7 @@ def of(row: Approval, holds: bool | None) -> list[str]:
     told += deceptive(row)
     if row.supersedes:
         told.append(f"Asked again: this replaces {row.supersedes}, whose ground had changed.")
-    for denied in _denied_before(row):
+    for denied in selectors.denied_before(row):
         why = visible.said(denied.reason)
         told.append(f"The same request was denied before, by {_name(denied)}: {why}")
     return told
@@ -51,12 +51,6 @@ def _text(shown: Any) -> str:
             return "\n".join(map(_text, shown))
         case _:
             return ""
-
-
-def _denied_before(row: Approval) -> Any:
-    same = {"caller": row.caller, "capability": row.capability, "input_fingerprint": row.input_fingerprint}
-    found = Approval.objects.filter(state=State.DENIED, **same).exclude(pk=row.pk)
-    return found.select_related("decided_by").order_by("-decided_at")[:3]
 
 
 def _name(denied: Approval) -> str:

@@ -10,7 +10,8 @@ from django.urls import NoReverseMatch, reverse
 from approvals import around, ports, selectors, warnings
 from approvals.admin import diff, words
 from approvals.admin.history import history
-from approvals.eligibility import check_not_own
+from approvals.admin.verdicts import verdicts
+from approvals.eligibility import check_group, check_not_own
 from approvals.models import Agent, Approval, PolicyRule
 from approvals.policy import DEFAULT
 from approvals.states import LIVE, Risk, State
@@ -36,12 +37,17 @@ def render_page(
         "media": site.media,
         "row": row,
         "refusal": refusal,
+        "similar_refused": "condition" in request.POST or "grant" in request.POST,
+        "typed_condition": request.POST.get("condition", ""),
         "typed": request.POST.get("reason", ""),
         "warnings": warnings.of(row, holds),
         "holds": holds,
         "live": row.state in LIVE,
         "outcome": words.SAID.get(State(row.state), ""),
         "votes": words.votes(row),
+        "voters": [vote.person.username for vote in row.votes.all()],
+        "verdicts": verdicts(row),
+        "grants": [{"row": one, "sentence": words.said(one.sentence)} for one in row.grants.filter(ended_at=None)],
         "time_left": words.time_left(row),
         "sentence": words.said(row.sentence),
         "target": words.name(row.target),
@@ -90,6 +96,12 @@ def _may_not(user: Any, row: Approval) -> str:
         check_not_own(user, row)
     except Denied:
         return "This was asked by you, by your agent or in your name: another person must decide it."
+    try:
+        check_group(user, row.approvers)
+    except Denied:
+        return f"The rule wants the group {row.approvers} to decide this."
+    if row.state == State.PENDING and any(vote.person_id == user.pk for vote in row.votes.all()):
+        return "You have approved this. It waits for other people."
     return ""
 
 

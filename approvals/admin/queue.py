@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals import around, selectors
-from approvals.admin import decision, together, words
+from approvals.admin import decision, similar, together, words
 from approvals.admin.filters import StateFilter
 from approvals.admin.page import render_page
 from approvals.around import Around
@@ -128,6 +128,7 @@ class ApprovalAdmin(ReadOnlyAdmin):
         ours = [
             path("together/", guarded(self.together_view), name="approvals_approval_together"),
             path("together/decide/", guarded(self.decide_together_view), name="approvals_approval_decide_together"),
+            path("<str:ref>/similar/", guarded(self.similar_view), name="approvals_approval_similar"),
             path("<str:ref>/decide/", guarded(self.decide_view), name="approvals_approval_decide"),
         ]
         return [*ours, *super().get_urls()]
@@ -145,6 +146,12 @@ class ApprovalAdmin(ReadOnlyAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         return decision.take(self, request, self._seen(request, ref))
+
+    def similar_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """Makes a standing grant, or agrees to one, by POST alone."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        return similar.take(self, request, self._seen(request, ref))
 
     def together_view(self, request: HttpRequest) -> HttpResponse:
         """Shows what was chosen, to be answered at once; changes nothing."""

@@ -1,7 +1,6 @@
 """Times and states in words, and text as it may be shown."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from approvals.models import Approval
 from approvals.states import LIVE, State
@@ -37,12 +36,10 @@ def to_type(row: Approval) -> str:
 
 
 def votes(row: Approval) -> str:
-    """`1 of 2`: how many people have approved, of how many that must. One is enough where no rule wants more."""
-    needed = getattr(row, "votes_needed", 1)
-    if row.state in (State.APPROVED, State.CONSUMED) or needed == 1:
-        return f"{needed if row.decided_at and row.state != State.DENIED else 0} of {needed}"
-    given: Any = row.votes
-    return f"{given.filter(decision='approve').count()} of {needed}"
+    """`1 of 2`: how many people have approved, of how many that must."""
+    if row.grant:
+        return "by a standing grant"
+    return f"{sum(vote.decision == 'approve' for vote in row.votes.all())} of {row.votes_needed}"
 
 
 def left(until: datetime) -> str:
