@@ -105,6 +105,7 @@ def source_swapped(first, second):
     Execution.objects.filter(pk=first).update(sealed_request=seal(asked))
 
 
+@pytest.mark.rows_by_hand
 @pytest.mark.parametrize(
     ("tamper", "problem"),
     [
@@ -135,6 +136,7 @@ def test_a_single_request(caller, workspace, folder, runtime, approver, changed)
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.rows_by_hand
 def test_one_that_can_not_even_be_closed_is_put_aside(waiting, runtime, approver, folder):
     """A dispatched call that claims not to be: the ledger takes no other end of it."""
     first, second = waiting

@@ -243,6 +243,7 @@ def test_one_that_nobody_can_look_at_waits_for_a_person(unknown):
     assert (due(ref), row(ref).due_at, row(ref).status) == ([], None, "unknown")
 
 
+@pytest.mark.rows_by_hand
 def test_a_bad_row_stops_no_other(unknown, monkeypatch):
     bad, good = unknown("k1"), unknown("k2")
     Call.objects.filter(execution=bad).update(shown_input="not json")
