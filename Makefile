@@ -56,6 +56,7 @@ check: setup-dev
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(BIN)/python -m pytest -q tests/architecture
+	env -u FORGE_TEST_DATABASE_URL $(BIN)/python -m pytest -n 2 -q tests/db/contract/test_schemathesis.py
 	$(BIN)/python -m pip check
 	@out=$$($(BIN)/pip-audit -r requirements.txt --progress-spinner off 2>&1) || true; \
 	case "$$out" in *"known vulnerabilit"*) case "$$out" in *"No known"*) echo "forge: pip-audit: nothing known";; \

@@ -21,3 +21,11 @@ def isolation_is_strong(**_: Any) -> list[CheckMessage]:
     if not settings.FORGE_ALLOW_WEAK_ISOLATION:
         return []
     return [Warning("FORGE_ALLOW_WEAK_ISOLATION=1: guests may run without seccomp", id="forge.W001")]
+
+
+@register(deploy=True)
+def requests_are_counted_together(**_: Any) -> list[CheckMessage]:
+    """forge.W002: several web processes, and no cache they share."""
+    if settings.FORGE_MODE != "scaled" or settings.FORGE_CACHE_URL:
+        return []
+    return [Warning("FORGE_CACHE_URL is not set: FORGE_RATE_* hold for each web process alone", id="forge.W002")]

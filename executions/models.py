@@ -92,6 +92,7 @@ class Execution(models.Model):
     turn_id = models.CharField(max_length=ID)
     tool_call_id = models.CharField(max_length=ID)
     correlation_id = models.CharField(max_length=ID, blank=True, default="")
+    traceparent = models.CharField(max_length=55, blank=True, default="")  # W3C's, of the request that made it
     scope = models.JSONField(default=dict, help_text="task_id, node_id, run_no, role_ref, worker_ref as given")
     analysis_ref = models.CharField(max_length=ID, blank=True, default="", help_text="an outside analysis job")
     purpose = models.CharField(max_length=500, blank=True, default="")

@@ -11,14 +11,17 @@ from django.db import DatabaseError
 
 from executions.services.worker import WorkerProcess
 from forge_project.kernel.errors import NotReady
+from forge_project.kernel.log.event import event
 
 log = logging.getLogger("forge.worker")
 _process: list[WorkerProcess] = []  # one per process, from worker_init to worker_shutdown
 
 
-@shared_task(name="executions.advance", acks_late=True, ignore_result=True)
-def advance() -> None:
-    """A hint: look for work."""
+@shared_task(name="executions.advance", bind=True, acks_late=True, ignore_result=True)
+def advance(self: Any) -> None:
+    """A hint: look for work. What an attempt is traced by stands in its row: a hint may be lost or doubled."""
+    told = self.request.headers or {}
+    event("worker", "woken", correlation_id=told.get("correlation_id"), traceparent=told.get("traceparent"))
     for process in _process:
         process.look()
 

@@ -11,7 +11,7 @@ from django.db.models import F
 from executions.bounds import CallerLoad
 from executions.errors import LeaseLost
 from executions.models import Call, Execution, Worker
-from executions.outbox import tell
+from executions.outbox import logged, tell
 from executions.states import CALL_MOVES, MOVES, PAIRS, CallStatus, SideEffect, Status
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict
@@ -22,7 +22,16 @@ from forge_project.ledger.writing import Page
 _DEFERRED = {
     *("sealed_request", "sealed_start", "sealed_result", "shown_result"),
     *("error_message", "error_details", "metrics", "limits", "progress", "unawaited"),
-    *("client_ref", "root_session_id", "correlation_id", "code_sha256", "engine", "isolation", "selection_reason"),
+    *(
+        "client_ref",
+        "root_session_id",
+        "correlation_id",
+        "traceparent",
+        "code_sha256",
+        "engine",
+        "isolation",
+        "selection_reason",
+    ),
 }
 HOLDING = (Status.RUNNING, Status.STOPPING)
 
@@ -83,6 +92,7 @@ def move(page: Page, row: Execution, to: Status, event: Event, *, lease: Lease |
     page.add(event)
     _count(row.caller_id, was, to)
     tell.moved(row, was, to, _reason(event))
+    logged.moved(row, was, to, _reason(event))
 
 
 def _reason(event: Event) -> str:

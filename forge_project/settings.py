@@ -8,6 +8,7 @@ from typing import Any
 from forge_project import env
 from forge_project.kernel import failpoints, transport
 from forge_project.kernel.fingerprints import Fingerprints
+from forge_project.kernel.log.config import LOGGING  # noqa: F401  # Django's own setting
 from forge_project.kernel.sealing import Sealer
 
 BASE_DIR = env.BASE
@@ -51,11 +52,25 @@ FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
 FORGE_CHECKPOINT_SINK = env.sinks("FORGE_CHECKPOINT_SINK")  # an append-only file elsewhere, a webhook, or both
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
+FORGE_METRICS_BIND = env.text("FORGE_METRICS_BIND", "127.0.0.1:9464")
 FORGE_NETWORK_ALLOW = env.networks("FORGE_NETWORK_ALLOW")  # beside the public ones
 FORGE_WEBHOOK_HTTP = env.flag("FORGE_WEBHOOK_HTTP", False)
 FORGE_WEBHOOK_SECONDS = env.number("FORGE_WEBHOOK_SECONDS", 10, low=1, high=60)
 FORGE_WEBHOOK_ATTEMPTS = env.number("FORGE_WEBHOOK_ATTEMPTS", 10, low=1, high=100)
 FORGE_WEBHOOK_BACK_OFF = env.number("FORGE_WEBHOOK_BACK_OFF", 5, low=1, high=3600)
+
+# Requests of one account a minute; 0: no limit.
+FORGE_RATES = {
+    "read": env.number("FORGE_RATE_READ", 60_000, low=0, high=10_000_000),
+    "write": env.number("FORGE_RATE_WRITE", 30_000, low=0, high=10_000_000),
+    "submit": env.number("FORGE_RATE_SUBMIT", 30_000, low=0, high=10_000_000),
+    "decide": env.number("FORGE_RATE_DECIDE", 6_000, low=0, high=10_000_000),
+    "webhook": env.number("FORGE_RATE_WEBHOOK", 60, low=0, high=10_000_000),
+}
+FORGE_PROXIES = env.number("FORGE_PROXIES", 0, low=0, high=10)  # how many in front: whose X-Forwarded-For counts
+FORGE_CACHE_URL = env.text("FORGE_CACHE_URL", "")
+if FORGE_CACHE_URL and not FORGE_CACHE_URL.startswith(("redis://", "rediss://")):
+    raise env.BadSetting("FORGE_CACHE_URL: expected redis://… or rediss://…")
 
 # --- Django ----------------------------------------------------------------------------------------
 DEBUG = False
@@ -119,6 +134,14 @@ else:
         "CONN_MAX_AGE": 0,
         "OPTIONS": {"pool": _pool, "connect_timeout": 5, "application_name": "forge"},
     }
+CACHES: dict[str, dict[str, Any]] = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+if FORGE_CACHE_URL:  # counts requests over all web processes and hosts
+    CACHES["default"] = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": FORGE_CACHE_URL,
+        "KEY_PREFIX": "forge",
+        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+    }
 ATOMIC_REQUESTS = False
 APPEND_SLASH = False  # a redirected POST becomes a GET in most clients
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -156,6 +179,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["forge_project.kernel.parsing.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["forge_project.kernel.throttling.Scoped"],
+    "NUM_PROXIES": FORGE_PROXIES,
     "EXCEPTION_HANDLER": "forge_project.kernel.http.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,
@@ -199,5 +224,6 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_TIMEOUT = 3
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -31,6 +31,7 @@ class Site:
             "FORGE_HOST_ID": "test-host",
             "FORGE_CAPABILITIES": "tests.marker",
             "FORGE_API_DECISIONS": "1",
+            "FORGE_METRICS_BIND": "",
             "FORGE_SWEEP_SECONDS": "1",
             "FORGE_QUEUE": f"forge-{uuid.uuid4().hex[:8]}",
             **({"FORGE_BROKER_URL": environment.BROKER_URL} if environment.BROKER_URL else {}),

@@ -67,6 +67,8 @@ class One(APIView):
 class Decision(APIView):
     """A person's answer."""
 
+    throttle_scope = "decide"
+
     @extend_schema(
         operation_id="approvals_decide",
         request={"application/json": schemas.DECIDE.schema},
@@ -83,6 +85,8 @@ class Decision(APIView):
 
 class Revocation(APIView):
     """An approval, or a question, taken back."""
+
+    throttle_scope = "decide"
 
     @extend_schema(
         operation_id="approvals_revoke",

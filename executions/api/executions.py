@@ -47,6 +47,8 @@ def shown(request: Request, row: Execution) -> dict[str, Any]:
 class Executions(APIView):
     """What agents asked for."""
 
+    throttle_scope = "submit"
+
     @extend_schema(
         operation_id="executions_submit",
         parameters=[_KEY, queries.Wait, _REPLAY, _LOCATION, _RETRY],

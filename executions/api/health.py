@@ -104,6 +104,7 @@ def faults() -> dict[str, str]:
 class _Open(APIView):
     authentication_classes = ()
     permission_classes = (AllowAny,)
+    throttle_classes = ()
 
 
 class Healthz(_Open):

@@ -35,6 +35,8 @@ _NEW = Body(
 class Webhooks(APIView):
     """The webhooks this reader may see."""
 
+    throttle_scope = "webhook"
+
     @extend_schema(
         operation_id="webhooks_create",
         request={"application/json": _NEW.schema},

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 
 from executions.models import Execution
+from executions.outbox.models import Delivery, DeliveryState
 from executions.states import LIVE, Status
 from forge_project.kernel import clock
 
@@ -52,6 +53,8 @@ def _conditions() -> list[tuple[str, str, Q]]:
          Q(status=Status.UNKNOWN)),
         ("Quarantined", "its rows could not be read: the reason stands beside it", ~Q(quarantined="")),
         ("Guest not known to be dead", "end the process on its host, then reconcile", Q(termination_unconfirmed=True)),
+        ("Signal that no webhook took", "see what its receiver answers, then try its delivery again",
+         Q(pk__in=Delivery.objects.filter(state=DeliveryState.DEAD).values("signal__execution"))),
         ("Worker gone silent", "see whether its host lives; `reconcile --worker-dead` says that it does not",
          Q(status__in=[Status.RUNNING, Status.STOPPING], worker__heartbeat__lt=silent)),
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 from executions.errors import CancelRequested, DeadlinePassed, Held, LeaseLost
 from executions.models import Execution
+from executions.outbox import logged
 from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Complete, Fatal
 from executions.services import first_start, intact, single, waiting
@@ -21,6 +22,7 @@ from executions.states import Kind, Status
 from executions.transitions import Lease
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Denied, Invalid, NotReady, TooLarge, Unidentified
+from forge_project.kernel.log import trace
 from forge_project.ledger.errors import LedgerCorrupt
 
 log = logging.getLogger("forge.executions")
@@ -31,13 +33,15 @@ def advance(lease: Lease, runtime: Runtime) -> None:
     try:
         execution = Execution.objects.select_related("workspace", "caller").get(pk=lease.ref)
         attempt = Attempt(lease=lease, runtime=runtime, execution=execution)
-        if lease.attempt > 1 and (corrupt := _corrupt(execution)) is not None:
-            log.error("not resumed: %s: %s", lease.ref, corrupt.details)
-            close(attempt, End(status=Status.FAILED, fault=corrupt), Leftovers())
-        elif execution.kind == Kind.CAPABILITY:
-            single.drive(attempt)
-        else:
-            drive(attempt)
+        span = trace.child(execution.traceparent, f"{lease.ref}#{lease.attempt}")
+        with trace.bound(**logged.of(execution) | {"status": "", "traceparent": span}):
+            if lease.attempt > 1 and (corrupt := _corrupt(execution)) is not None:
+                log.error("not resumed: %s: %s", lease.ref, corrupt.details)
+                close(attempt, End(status=Status.FAILED, fault=corrupt), Leftovers())
+            elif execution.kind == Kind.CAPABILITY:
+                single.drive(attempt)
+            else:
+                drive(attempt)
     except LeaseLost:
         log.info("lease lost: %s#%d", lease.ref, lease.attempt)
 

@@ -12,6 +12,7 @@ from executions.services.guard import Guard
 from executions.states import CallStatus, SideEffect
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Conflict, Denied
+from forge_project.kernel.log.event import event
 from forge_project.ledger.writing import Page, writing
 
 
@@ -43,6 +44,9 @@ class Boundary:
         call = asking.settled(lambda: self._cross(precondition), [self._question])
         self._call.__dict__.update(call.__dict__)
         self.begun = precondition
+        if not self._quiet:
+            told: dict[str, Any] = {"call_id": call.call_id, "tool": call.tool}
+            event("executions", "effect_started", execution_ref=self._guard.lease.ref, **told)
         failpoints.reach("t1.after")
 
     def _cross(self, precondition: Precondition) -> Call:

@@ -28,6 +28,7 @@ from executions.states import CallStatus, SideEffect
 from executions.transitions import check_held, held
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Denied, ForgeError, Unidentified
+from forge_project.kernel.log.event import event
 from forge_project.ledger.writing import writing
 
 _AGAIN_AFTER = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds
@@ -185,6 +186,9 @@ def _refuse(job: Job, fault: Fault, *, rejected: bool) -> Report:
         held(page, job.guard.lease)
         job.call.refresh_from_db()
         journal.refuse(page, job.call, fault, rejected=rejected)
+    if rejected:
+        told: dict[str, Any] = {"call_id": job.call.call_id, "tool": job.call.tool, "error_code": fault.code}
+        event("executions", "admission_rejected", execution_ref=job.guard.lease.ref, **told)
     return Report(n=job.call.n, state="ended", told=Ended(fault=fault).told())
 
 

@@ -6,9 +6,11 @@ from celery import current_app
 from django.db import transaction
 
 from forge_project.kernel import clock, failpoints
+from forge_project.kernel.log import trace
 
 log = logging.getLogger("forge.hints")
 QUIET_SECONDS = 5.0  # after a failure nobody else waits for the same broken broker
+_TRACE = ("correlation_id", "traceparent")  # for the log: which request woke whom
 _quiet_until = 0.0
 
 
@@ -24,7 +26,8 @@ def send() -> None:
     if clock.monotonic() < _quiet_until:
         return
     try:
-        current_app.send_task("executions.advance", ignore_result=True, retry=False)
+        told = {name: value for name in _TRACE if (value := trace.current(name))}
+        current_app.send_task("executions.advance", ignore_result=True, retry=False, headers=told)
     except Exception as error:
         _quiet_until = clock.monotonic() + QUIET_SECONDS
         log.warning("hint not sent, the sweep will find the row: %s", type(error).__name__)

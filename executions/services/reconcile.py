@@ -15,6 +15,7 @@ from django.db.models import Q
 from executions.capabilities.base import Effect
 from executions.errors import DeadlinePassed, LeaseLost, NotOurs
 from executions.models import Attempt, Call, Execution, Worker
+from executions.outbox import logged
 from executions.services import catalog, processes, settle, waiting, workers
 from executions.services.after_unknown import end_of_request, interrupted
 from executions.services.claim import served_here
@@ -25,6 +26,7 @@ from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, Status
 from executions.transitions import HOLDING, Lease, held, move
 from forge_project.kernel import clock, failpoints
+from forge_project.kernel.log.event import event
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page, writing
 
@@ -91,7 +93,9 @@ def _one(ref: str, runtime: Runtime) -> str | None:
         return None
     try:
         lease, execution, proven = _take_over(ref, runtime)
-        return _settle(lease, execution, proven)
+        became = _settle(lease, execution, proven)
+        event("reconcile", "recovery_reconciled", **logged.of(execution) | {"status": became})
+        return became
     except (NotOurs, LeaseLost) as lost:
         log.info("another was first: %s: %s", ref, lost.message)
         return None
@@ -201,5 +205,5 @@ def _resume(page: Page, execution: Execution, columns: dict[str, Any]) -> str:
 
 def _stop(page: Page, lease: Lease, execution: Execution) -> None:
     if execution.status == Status.RUNNING:
-        event = fact("execution.stopping", attempt=lease.attempt, reason="cancelled")
-        move(page, execution, Status.STOPPING, event, lease=lease)
+        stopping = fact("execution.stopping", attempt=lease.attempt, reason="cancelled")
+        move(page, execution, Status.STOPPING, stopping, lease=lease)

@@ -11,7 +11,7 @@ from executions.services.places import take_place
 from executions.services.submission import Submission
 from executions.states import SideEffect, Status
 from executions.transitions import move
-from forge_project.ledger.events import fact
+from forge_project.ledger.events import Event, fact
 from forge_project.ledger.writing import writing_after
 
 _ENDED = (Status.FAILED, Status.TIMED_OUT)
@@ -38,16 +38,9 @@ def ask_again(ref: str, asked: Submission, on_behalf_of: User | None, expires_at
                 raise _NotNow
             number = int(page.invocation_id.rpartition("~")[2])
             take_place(asked.caller)
-            event = fact(
-                "execution.queued",
-                reason="asked_again",
-                round=number,
-                attempt=row.attempt,
-                was=row.error_code,
-                timeout_ms=asked.timeout_ms,
-                interruption=asked.interruption.value,
-            )
-            columns = _request(ref, asked, on_behalf_of) | _BLANK | {"expires_at": expires_at, "round": number}
+            request = _request(ref, asked, on_behalf_of)
+            event = _asked_again(row, number, request)
+            columns = request | _BLANK | {"expires_at": expires_at, "round": number}
             move(page, row, Status.QUEUED, event, lease=None, **columns)
             volume.add(row, volume.size(asked.request))
             volume.account(row)
@@ -57,6 +50,15 @@ def ask_again(ref: str, asked: Submission, on_behalf_of: User | None, expires_at
     return row
 
 
+def _asked_again(row: Execution, number: int, request: dict[str, Any]) -> Event:
+    """What the new round goes by, as `execution.submitted` tells it of the first."""
+    said = {name: request[name] for name in ("scope", "purpose", "interruption", "timeout_ms")}
+    said |= {"round": number, "attempt": row.attempt, "was": row.error_code}
+    behalf = request["on_behalf_of"]
+    said["on_behalf_of"] = behalf.get_username() if behalf else ""
+    return fact("execution.queued", reason="asked_again", **sealed.shown(row.ref, said))
+
+
 def _request(ref: str, asked: Submission, on_behalf_of: User | None) -> dict[str, Any]:
     """What this asking says anew: all that the fingerprint does not cover, but for the client's own name for it."""
     return {
@@ -64,7 +66,7 @@ def _request(ref: str, asked: Submission, on_behalf_of: User | None) -> dict[str
         "scope": asked.scope,
         "correlation_id": asked.ids.get("correlation_id", ""),
         "purpose": sealed.said(ref, asked.purpose)[:500],
-        "interruption": asked.interruption,
+        "interruption": asked.interruption.value,
         "timeout_ms": asked.timeout_ms,
         "on_behalf_of": on_behalf_of,
     }

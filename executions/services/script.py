@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Collection
+from contextvars import copy_context
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -181,7 +182,7 @@ class Script:
             verdict=verdict,
         )
         self._running[call.n] = call
-        self._attempt.runtime.calls.submit(self._work, job)
+        self._attempt.runtime.calls.submit(copy_context().run, self._work, job)
 
     def _work(self, job: Job) -> None:
         """In a pool thread. Whatever happens, the driver hears of it."""

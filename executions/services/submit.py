@@ -20,7 +20,9 @@ from executions.services.submission import Submission
 from executions.states import Kind, SideEffect, Status
 from executions.transitions import move
 from forge_project.kernel import clock, failpoints
-from forge_project.kernel.errors import Denied, Unidentified
+from forge_project.kernel.errors import Denied, TooMany, Unidentified
+from forge_project.kernel.log import trace
+from forge_project.kernel.log.event import event
 from forge_project.ledger.events import Identity, fact
 from forge_project.ledger.writing import writing
 
@@ -38,6 +40,16 @@ class Submitted:
 
 def submit(asked: Submission) -> Submitted:
     """The execution of this key, new or as it is. Raises Unidentified, Denied, IdempotencyConflict, TooMany."""
+    try:
+        return _submit(asked)
+    except (Unidentified, Denied, TooMany) as refused:
+        name = "queue_rejected" if isinstance(refused, TooMany) else "admission_rejected"
+        who = f"user:{asked.caller.get_username()}"
+        event("executions", name, caller=who, capability=asked.capability, error_code=refused.code)
+        raise
+
+
+def _submit(asked: Submission) -> Submitted:
     bound = _bound(asked)
     found = _find(asked, bound)
     if found is not None and not may_ask_again(found.execution):
@@ -140,9 +152,9 @@ def _accept(
         with writing(ref, opening=identity) as page:
             row.save(force_insert=True)
             page.add(_submitted(row))
-            event = fact("execution.queued", reason="submitted")
+            queued = fact("execution.queued", reason="submitted")
             take_place(asked.caller)
-            move(page, row, Status.QUEUED, event, lease=None)
+            move(page, row, Status.QUEUED, queued, lease=None)
             volume.account(row)
             failpoints.reach("submit.before_commit")
         hints.send_on_commit()
@@ -174,7 +186,8 @@ def _row(
         idempotency_key=asked.key,
         client_ref=asked.ids.get("client_ref", ""),
         root_session_id=asked.ids.get("root_session_id", ids["session_id"]),
-        correlation_id=asked.ids.get("correlation_id", ""),
+        correlation_id=asked.ids.get("correlation_id", trace.current("correlation_id")),
+        traceparent=trace.current("traceparent") or trace.made(),
         analysis_ref=asked.ids.get("analysis_ref", ""),
         **ids,
         scope=asked.scope,

@@ -14,7 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
 
-from forge_project.kernel import errors
+from forge_project.kernel import clock, errors
+from forge_project.kernel.latency import observe
+from forge_project.kernel.log import trace
+from forge_project.kernel.log.event import event
 from forge_project.kernel.parsing import MAX_BODY
 
 PROBLEM = "application/problem+json"
@@ -94,6 +97,12 @@ def plain_problem(request: HttpRequest, status: int, code: str, detail: str) -> 
     return JsonResponse(problem(status, code, detail, {}, request), status=status, content_type=PROBLEM)
 
 
+def route_of(request: HttpRequest) -> str:
+    """The pattern that matched, never the address: that may hold anything."""
+    match = getattr(request, "resolver_match", None)
+    return str(match.route) if match else ""
+
+
 def correlation(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Middleware: takes or makes X-Request-Id, and gives it back."""
 
@@ -101,7 +110,17 @@ def correlation(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable
         given = request.headers.get("X-Request-Id", "")
         ours = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         request.correlation_id = ours  # type: ignore[attr-defined]
-        response = get_response(request)
+        began = clock.monotonic()
+        with trace.bound(correlation_id=ours, traceparent=trace.read(request.headers.get("traceparent", ""))):
+            response = get_response(request)
+            took = clock.monotonic() - began
+            told: dict[str, Any] = {
+                "method": request.method,
+                "route": route_of(request),
+                "status": response.status_code,
+            }
+            observe(str(request.method), route_of(request), response.status_code, took)
+            event("http", "request", **told, duration_ms=round(took * 1000, 1))
         response["X-Request-Id"] = ours
         return response
 

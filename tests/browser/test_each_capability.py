@@ -21,6 +21,7 @@ CASES = {
     "file.write": ({"path": "notes.txt", "content": "new\n"}, "+new"),
     "artifact.patch-proposal.materialize": ({"diff": DIFF}, "+second"),
     "patch.apply": (None, "+second"),
+    "sleep": ({"ms": 0}, "Wait 0 ms"),
 }
 
 

@@ -60,9 +60,8 @@ def _take(rows: Rows, payload: dict[str, Any], at: str) -> None:
         case {"forge": {"fact": "call.outcome"} as said}:
             _ended(rows.calls[payload["refs"]["tool_call_id"]], payload["content"], said)
         case {"forge": {"fact": "call.resolved", "became": became} as said}:
-            call = rows.calls[payload["refs"]["tool_call_id"]]
-            ended = {"status": "resolved", "side_effect": became, "result_digest": said["result_digest"]}
-            _ended(call, {"result": said["result"], "is_error": said["is_error"]}, ended)
+            told = {"status": CallStatus.RESOLVED.value, "side_effect": became}
+            _ended(rows.calls[payload["refs"]["tool_call_id"]], said, said | told)
         case {"forge": {"fact": "forge.turn", "turn": turn}}:
             rows.execution["turns"] = turn["number"]
         case {"forge": {"fact": str(name)} as said} if name.startswith("approval."):
@@ -122,14 +121,12 @@ def _moved(rows: Rows, fact: str, said: Columns) -> None:
             row |= {"interruption": said["interruption"], "timeout_ms": said["timeout_ms"]}
             row |= {"input_fingerprint": said["input_fingerprint"], "code_sha256": said["code_sha256"]}
             row |= {"side_effect": "not_started", "attempt": 0, "turns": 0, "worker": "", "error_code": ""}
-            row |= {"round": 0}
             row |= {"error_message": "", "retryable": False, "unawaited": []}
             row |= {"cancel_requested_by": "", "cancel_reason": ""}
         case "queued":
             started = {"side_effect": rows.effect} if row["status"] != "validating" else {}
             row |= {"status": "queued", "worker": "", "error_code": "", "error_message": "", "retryable": False}
-            row |= started
-            row |= _asked_again(said) if said["reason"] == "asked_again" else {}
+            row |= started | (_round(said) if said.get("reason") == "asked_again" else {})
         case "claimed":
             row |= {"status": "running", "attempt": said["attempt"], "worker": said["worker"]}
         case "taken_over":
@@ -148,10 +145,10 @@ def _moved(rows: Rows, fact: str, said: Columns) -> None:
             row |= _error(said.get("error")) | {"unawaited": said.get("unawaited", [])}
 
 
-def _asked_again(said: Columns) -> Columns:
-    """A new round begins with a blank row; its calls are counted from 1 again."""
-    blank = {"side_effect": "not_started", "turns": 0, "unawaited": [], "round": said["round"]}
-    return blank | {"timeout_ms": said["timeout_ms"], "interruption": said["interruption"]}
+def _round(said: Columns) -> Columns:
+    """A key that asks again begins anew, with what its asking says."""
+    begun = {"timeout_ms": said["timeout_ms"], "interruption": said["interruption"], "turns": 0}
+    return begun | {"side_effect": SideEffect.NOT_STARTED.value, "unawaited": []}
 
 
 def _error(error: Columns | None) -> Columns:

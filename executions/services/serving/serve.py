@@ -10,7 +10,7 @@ from executions.services.serving.children import Child
 from executions.services.serving.listening import Listener, listen
 from executions.services.serving.migrations import migrate, reach, schema
 from executions.services.serving.supervise import Say, supervise
-from forge_project.kernel.errors import Conflict, ForgeError, NotReady
+from forge_project.kernel.errors import Conflict, ForgeError, Invalid, NotReady
 from forge_project.ledger import signing
 
 _SPARE_SECONDS = 8  # beyond the drain: Celery notices a signal within 2 s and takes as long to close
@@ -35,9 +35,8 @@ def prepare(bind: str, say: Say) -> Listener:
 
 
 def serve(listener: Listener, say: Say) -> int:
-    """Runs web, worker and checkpoints until SIGTERM or Ctrl-C; the exit code."""
-    fd = listener.socket.fileno()
-    os.set_inheritable(fd, True)
+    """Runs web, worker, checkpoints and metrics until SIGTERM or Ctrl-C; the exit code."""
+    fd = _inherited(listener)
     web = [sys.executable, "-m", "gunicorn", "-c", "python:executions.services.serving.web"]
     worker = [sys.executable, "-m", "celery", "-q", "-A", "forge_project", "worker", "--pool", "threads"]
     keyless = signing.without_key(os.environ)
@@ -49,12 +48,35 @@ def serve(listener: Listener, say: Say) -> int:
             env=keyless,
         ),
     ]
+    if (metrics := _metrics(say)) is not None:
+        at = _inherited(metrics)
+        command = [sys.executable, "manage.py", "metrics", "--bind", f"fd://{at}"]
+        children.append(Child(name="metrics", command=command, keep=(at,), env=keyless))
     if signing.has_key():
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "ledger_checkpoint", "--every", "300"]
         children.append(Child(name="checkpoints", command=command))
     else:
         say("checkpoints are made where FORGE_CHECKPOINT_KEY is: manage.py ledger_checkpoint --every 300")
     return supervise(children, drain_seconds=settings.FORGE_DRAIN_SECONDS + _SPARE_SECONDS, say=say)
+
+
+def _metrics(say: Say) -> Listener | None:
+    """Where figures are served; a port that is taken costs the figures and not the service."""
+    if not settings.FORGE_METRICS_BIND:
+        return None
+    try:
+        listener = listen(settings.FORGE_METRICS_BIND)
+    except Invalid as refused:
+        say(f"metrics are not served (FORGE_METRICS_BIND): {refused.message}")
+        return None
+    say(f"metrics {listener.url}/metrics")
+    return listener
+
+
+def _inherited(listener: Listener) -> int:
+    fd = listener.socket.fileno()
+    os.set_inheritable(fd, True)
+    return fd
 
 
 def _bring_up_to_date(say: Say) -> None:

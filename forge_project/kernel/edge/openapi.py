@@ -48,8 +48,10 @@ class Problem(serializers.Serializer[Any]):
 
 
 def problems(*statuses: int) -> dict[Any, Any]:
-    """The refusals an operation can answer with; 400 and 401 always."""
-    return {(status, PROBLEM): OpenApiResponse(Problem, _MEANING[status]) for status in sorted({400, 401, *statuses})}
+    """The refusals an operation can answer with; 400, 401 and 429 always."""
+    return {
+        (status, PROBLEM): OpenApiResponse(Problem, _MEANING[status]) for status in sorted({400, 401, 429, *statuses})
+    }
 
 
 def paged(item: type[serializers.Serializer[Any]]) -> Any:

@@ -104,7 +104,7 @@ class RunEvents(APIView):
         responses={
             200: OpenApiResponse(schemas.Written, "it was there already"),
             201: OpenApiResponse(schemas.Written, "written"),
-            **problems(403, 409, 413, 415),
+            **problems(403, 404, 409, 413, 415),
         },
     )
     def post(self, request: Request, sid: str, rid: str) -> Response:
@@ -116,7 +116,7 @@ class RunEvents(APIView):
     @extend_schema(
         operation_id="ledger_run_events",
         parameters=[EventQuery],
-        responses={200: _EVENTS, **problems(409)},
+        responses={200: _EVENTS, **problems(404, 409)},
     )
     def get(self, request: Request, sid: str, rid: str) -> Response:
         """In commit order, with live streams at their anchors."""
@@ -129,7 +129,7 @@ class SessionEvents(APIView):
     @extend_schema(
         operation_id="ledger_session_events",
         parameters=[EventQuery],
-        responses={200: _EVENTS, **problems(409)},
+        responses={200: _EVENTS, **problems(404, 409)},
     )
     def get(self, request: Request, sid: str) -> Response:
         """In commit order, with live streams at their anchors."""
@@ -142,7 +142,7 @@ class Batch(APIView):
     @extend_schema(
         operation_id="ledger_batch",
         request={"application/json": _BATCH.schema},
-        responses={200: schemas.Batch, **problems(403, 409, 413, 415)},
+        responses={200: schemas.Batch, **problems(403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, sid: str, rid: str) -> Response:
         """All or nothing; the same `source.fingerprint` again is imported already."""
@@ -165,7 +165,7 @@ class Partials(APIView):
     @extend_schema(
         operation_id="ledger_partials",
         request={"application/json": _PARTIALS.schema},
-        responses={200: schemas.Kept, **problems(403, 409, 413, 415)},
+        responses={200: schemas.Kept, **problems(403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, sid: str, rid: str) -> Response:
         """Appends numbered chunks; repeated ones are no-ops, a gap is refused."""

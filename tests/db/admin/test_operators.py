@@ -98,7 +98,7 @@ def test_a_broken_chain_is_said_in_the_audit(logged_in, aude, done, monkeypatch)
 def test_what_needs_somebody_is_listed_with_why(logged_in, olga, done, robo):
     client = logged_in(olga)
     page = shown(client, f"{LIST}attention/")
-    assert page.count("✓ None.") == 4
+    assert page.count("✓ None.") == 5
     assert "<strong>0</strong> need attention" in page
     Execution.objects.filter(pk=done.pk).update(quarantined="sealed \u202erow", termination_unconfirmed=True)
     page = shown(client, f"{LIST}attention/")
@@ -110,6 +110,7 @@ def test_what_needs_somebody_is_listed_with_why(logged_in, olga, done, robo):
     assert client.post(f"{LIST}attention/").status_code == 405
 
 
+@pytest.mark.rows_by_hand
 def test_an_unknown_effect_and_a_silent_worker_need_somebody(logged_in, olga, done):
     from datetime import timedelta
 
@@ -156,3 +157,19 @@ def test_one_is_cancelled_from_its_page_with_a_reason(logged_in, olga, ann, done
     assert "is cancelled" in logged_in(olga).post(url, {"reason": "wrong file"}, follow=True).content.decode()
     row.refresh_from_db()
     assert (row.status, row.cancel_requested_by, row.cancel_reason) == ("cancelled", "user:olga", "wrong file")
+
+
+def test_a_signal_that_no_webhook_took_needs_somebody(logged_in, olga, done, robo):
+    from executions.outbox.models import Delivery, Signal, Webhook
+
+    signal = Signal.objects.filter(execution=done).first()
+    hook = Webhook.objects.create(
+        ref="hook_1", owner=robo, origin="https://a.example", sealed_target=b"x", kinds=[], created_at=clock.now()
+    )
+    row = Delivery.objects.create(webhook=hook, signal=signal, due_at=clock.now(), attempts=9, error="refused")
+    assert "Signal that no webhook took (0)" in shown(logged_in(olga), f"{LIST}attention/")
+    Delivery.objects.filter(pk=row.pk).update(state="dead", ended_at=clock.now())
+    page = shown(logged_in(olga), f"{LIST}attention/")
+    assert "Signal that no webhook took (1)" in page
+    assert done.ref in page
+    assert "Holds: what is stopped on purpose" in page

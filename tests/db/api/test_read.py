@@ -15,7 +15,7 @@ ALWAYS = {
     "execution_ref", "kind", "capability", "status", "side_effect", "retryable", "decision_path", "caller_ref",
     "idempotency_key", "session_id", "root_session_id", "run_id", "turn_id", "tool_call_id", "interruption",
     "timeout_ms", "expires_at", "evidence", "artifact_refs", "attempt_count", "input_fingerprint", "metrics", "next",
-    "created_at", "updated_at",
+    "created_at", "updated_at", "correlation_id",
 }  # fmt: skip
 
 

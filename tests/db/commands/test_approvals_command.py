@@ -154,7 +154,6 @@ def test_one_decided_meanwhile_says_by_whom(says, asked, monkeypatch):
 
 
 def test_critical_risk_is_typed(says, asked):
-    Approval.objects.filter(pk=asked.pk).delete()
     from tests.db.approvals import pending
 
     row = pending(asked.caller, "exec-2", risk="critical", target="prod\u202edb")

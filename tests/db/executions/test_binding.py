@@ -5,6 +5,7 @@ import pytest
 from approvals.models import Approval
 from approvals.services.rules import SaveRule, save_rule
 from executions.models import Call, Execution, WorkspaceAccess
+from executions.services import intact
 from executions.services.asking import MAX_ASKED
 from executions.services.sealed import seal
 from executions.states import Access
@@ -63,20 +64,23 @@ def test_a_file_that_changes_each_time_ends_it(asked, folder, runtime, approver)
 
 @pytest.mark.rows_by_hand
 @pytest.mark.parametrize(
-    ("columns", "code"),
+    ("columns", "looked", "code"),
     [
-        ({"sealed_input": {"path": "a", "content": "evil"}}, "LEDGER_CORRUPT"),
-        ({"tool": "file.read"}, None),
+        ({"sealed_input": {"path": "a", "content": "evil"}}, True, "LEDGER_CORRUPT"),
+        ({"sealed_input": {"path": "a", "content": "evil"}}, False, "APPROVAL_INVALID"),
+        ({"tool": "file.read"}, True, "LEDGER_CORRUPT"),
     ],
 )
-def test_a_changed_call_is_refused(asked, folder, runtime, approver, columns, code):
+def test_a_changed_call_is_refused(asked, folder, runtime, approver, monkeypatch, columns, looked, code):
+    """By the look at what is stored before anything goes on, and by the approval itself."""
+    if not looked:
+        monkeypatch.setattr(intact, "check", lambda _: None)
     answer(Approval.objects.get(), approver)
     columns = {name: seal(value) if name.startswith("sealed") else value for name, value in columns.items()}
     Call.objects.update(**columns)
     run_all(runtime)
     assert (folder / "a").read_text() == "old"
-    if code:
-        assert end(asked) == ("failed", code)
+    assert end(asked) == ("failed", code)
 
 
 def test_another_scope_is_refused(asked, folder, runtime, approver):

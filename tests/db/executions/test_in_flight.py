@@ -229,6 +229,7 @@ def test_waits_for_a_person_are_no_crashes(caller, runtime, workspace, approver,
     assert (row(sent).status, row(sent).attempt) == ("succeeded", 4)
 
 
+@pytest.mark.rows_by_hand
 def test_a_bad_row_stops_no_other_from_expiring(caller, runtime):
     bad, good = send(caller, "k1", source="return 1"), send(caller, "k2", source="return 1")
     Execution.objects.update(expires_at=clock.now() - timedelta(seconds=1))

@@ -1,5 +1,6 @@
 """A real worker delivers; killed right after sending, the delivery is not lost: another worker sends it again."""
 
+import json
 import signal
 
 from standardwebhooks import Webhook as Verifier
@@ -28,3 +29,7 @@ def test_at_least_once_over_a_kill(tmp_path):
     assert told[0] == told[1]
     assert (told[0]["data"]["execution_ref"], told[0]["data"]["status"]) == (ref, "succeeded")
     assert "Traceback" not in site.log()
+    said = [json.loads(line) for line in site.log().splitlines() if line.startswith("{")]
+    ours = [line["event"] for line in said if line.get("execution_ref") == ref]
+    assert ours == ["started", "succeeded"]  # the worker's log; it was submitted elsewhere
+    assert secret not in site.log()
