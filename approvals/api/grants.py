@@ -81,12 +81,16 @@ class GrantVoting(APIView):
     """One vote more."""
 
     @extend_schema(
-        operation_id="grants_vote", request=None, responses={200: schemas.Grant, **problems(403, 404, 409, 415)}
+        operation_id="grants_vote",
+        request={"application/json": schemas.VOTE.schema},
+        responses={200: schemas.Grant, **problems(403, 404, 409, 413, 415)},
     )
     def post(self, request: Request, ref: str) -> Response:
         """Agrees to a grant that needs several votes."""
         read_query(request, Query)
-        return _answer(vote_grant(VoteGrant(grant_ref=_seen(request, ref).pk, proof=_proof(request))))
+        row = _seen(request, ref)
+        schemas.VOTE.read(request)
+        return _answer(vote_grant(VoteGrant(grant_ref=row.pk, proof=_proof(request))))
 
 
 class GrantRevocation(APIView):

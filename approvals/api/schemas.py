@@ -35,6 +35,7 @@ GRANT = Body(
     uses={"type": "integer", "minimum": 1, "maximum": MAX_USES},
     lasts={"type": "string", "enum": ["execution", "15m", "1h", "8h"]},
 )
+VOTE = Body()
 REVOKE = Body("reason", reason=_REASON | {"minLength": 1})
 
 

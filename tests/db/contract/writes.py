@@ -43,7 +43,7 @@ SUBMIT = [["source"], ["input"], ["input", "="], ["="], ["workspace"], ["purpose
           ["capability"]]  # fmt: skip
 
 
-def writes(execution, approval, signal):
+def writes(execution, approval, signal, grant):
     run = {"sid": "s", "rid": "r"}
     return [
         Write("/executions/", {"source": "return 1", "input": {}}, SUBMIT),
@@ -56,6 +56,11 @@ def writes(execution, approval, signal):
         Write("/approvals/{ref}/decide/", {"decision": "deny", "version": 9, "fingerprint": "f", "reason": "x"},
               [["reason"], ["fingerprint"], ["decision"], ["="]], {"ref": approval}),
         Write("/approvals/{ref}/revoke/", {"reason": "x"}, [["reason"], ["="]], {"ref": approval}),
+        Write("/approvals/{ref}/grant/",
+              {"version": 9, "fingerprint": "f", "condition": "true", "uses": 1, "lasts": "1h"},
+              [["condition"], ["fingerprint"], ["lasts"], ["="]], {"ref": approval}),
+        Write("/grants/{ref}/vote/", {}, [["="]], {"ref": grant}),
+        Write("/grants/{ref}/revoke/", {"reason": "x"}, [["reason"], ["="]], {"ref": grant}),
         Write("/signals/{ref}/acknowledge/", {}, [["="]], {"ref": signal}),
         Write("/webhooks/", HOOK, [["url"], ["kinds", 0], ["="]]),
         Write("/sessions/{sid}/runs/{rid}/events/", ITEM,

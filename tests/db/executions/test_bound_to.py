@@ -12,7 +12,7 @@ from executions.models import Call, CallerLoad, Execution, WorkspaceAccess
 from executions.services.sealed import seal
 from tests.db.executions import answer, run_all, send
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rows_by_hand]
 
 
 def rule(approver, name="look", **says):
@@ -74,8 +74,8 @@ def another_call(world):
 
 
 ENDS = {
-    args: ("failed", "APPROVAL_INVALID"),
-    capability: ("failed", "APPROVAL_INVALID"),
+    args: ("failed", "LEDGER_CORRUPT"),  # found before its approval is looked at
+    capability: ("failed", "LEDGER_CORRUPT"),  # found before its approval is looked at
     policy_version: ("waiting_approval", ""),
     stricter_rule: ("failed", "POLICY_DENIED"),
     stricter_condition: ("failed", "POLICY_DENIED"),
@@ -85,7 +85,7 @@ ENDS = {
     caller: ("failed", "APPROVAL_INVALID"),
     task: ("failed", "APPROVAL_INVALID"),
     role: ("failed", "APPROVAL_INVALID"),
-    another_call: ("failed", "APPROVAL_INVALID"),
+    another_call: ("failed", "LEDGER_CORRUPT"),  # found before its approval is looked at
 }
 
 
