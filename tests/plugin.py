@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 from tests import environment
@@ -16,6 +17,8 @@ os.environ["FORGE_VAR"] = VAR
 os.environ["FORGE_HOST_ID"] = "test-host"
 os.environ["FORGE_CAPABILITIES"] = "tests.marker,tests.echo"
 os.environ["FORGE_API_DECISIONS"] = "1"
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in a shell's background: what tests start would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 if environment.DATABASE_URL:
     os.environ["FORGE_DATABASE_URL"] = environment.DATABASE_URL
 
