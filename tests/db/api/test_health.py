@@ -11,7 +11,7 @@ from executions.services.runtime import Runtime
 from forge_project.kernel.errors import NotReady
 from tests.db.api import refused
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)  # readiness looks through connections of its own
 
 
 @pytest.fixture(autouse=True)
@@ -27,14 +27,12 @@ def failing(client):
     return refused(client.get("/readyz"), 503, "EXECUTOR_UNAVAILABLE")["parts"]
 
 
-@pytest.mark.django_db(transaction=True)  # readiness looks through connections of its own
 def test_ready(client):
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
     assert set(answer.json()["parts"]) == {"database", "migrations", "broker", "engine", "storage"}
 
 
-@pytest.mark.django_db(transaction=True)  # readiness looks through connections of its own
 def test_ready_names_the_isolation_of_the_workers_that_live(client):
     assert client.get("/readyz").json()["isolation"] == []
     for level in ("seccomp+ns", "weak", "seccomp"):
