@@ -27,8 +27,8 @@ def test_a_patch_is_all_or_nothing(site, hand, workers, folder, renames, place, 
     hand.do("allow", capability="patch.apply")
     body = {"source": SOURCE, "input": {"diff": DIFF}, "workspace": "ws", "interruption": "resume"}
     ref = hand.do("submit", key="k", body=body)["ref"]
-    # t2.before is reached by the proposal's outcome first
-    doomed = workers(FORGE_FAILPOINTS=f"{'t2.before:2' if place == 't2.before' else place}=kill")
+    second = place in ("effect.before", "t2.before")  # the proposal comes by there first
+    doomed = workers(FORGE_FAILPOINTS=f"{place}:2=kill" if second else f"{place}=kill")
     assert doomed.wait(30) == -signal.SIGKILL
     workers()
     seen = hand.until(ref, "succeeded", "failed")
