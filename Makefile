@@ -38,9 +38,9 @@ serve: setup
 
 # SQLite always; PostgreSQL and a broker only where FORGE_TEST_DATABASE_URL / FORGE_TEST_BROKER_URL name them.
 test: setup-dev
-	env -u FORGE_TEST_DATABASE_URL -u FORGE_TEST_BROKER_URL $(BIN)/python -m pytest -n 2 -q
+	env -u FORGE_TEST_DATABASE_URL -u FORGE_TEST_BROKER_URL $(BIN)/python -m pytest -n 3 --dist worksteal -q
 	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then \
-		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(BIN)/python -m pytest -n 2 -q tests/db tests/process tests/browser; \
+		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(BIN)/python -m pytest -n 3 --dist worksteal -q tests/db tests/process tests/browser; \
 	else echo "forge: SQLite only; name FORGE_TEST_DATABASE_URL (and FORGE_TEST_BROKER_URL) to run on PostgreSQL too"; fi
 
 # The sandbox on the other engine, in a virtual environment of its own.
