@@ -5,6 +5,8 @@ ENGINE ?= quickjs-ng
 BIN     = $(VENV)/bin
 CHAOS_BAR ?= 15
 CHAOS_SECONDS ?= 300
+SCHEMATHESIS = tests/db/contract/test_schemathesis.py
+PYTEST = $(BIN)/python -m pytest -q -n 3 --dist worksteal --ignore $(SCHEMATHESIS)
 
 .PHONY: setup setup-dev demo serve test test-quickjs check bench chaos clean
 
@@ -36,11 +38,11 @@ demo: setup
 serve: setup
 	@$(BIN)/python manage.py serve
 
-# SQLite always; PostgreSQL and a broker only where FORGE_TEST_DATABASE_URL / FORGE_TEST_BROKER_URL name them.
+# All but what `make check` runs. SQLite always; PostgreSQL and a broker only where FORGE_TEST_DATABASE_URL / FORGE_TEST_BROKER_URL name them.
 test: setup-dev
-	env -u FORGE_TEST_DATABASE_URL -u FORGE_TEST_BROKER_URL $(BIN)/python -m pytest -n 3 --dist worksteal -q
+	env -u FORGE_TEST_DATABASE_URL -u FORGE_TEST_BROKER_URL $(PYTEST)
 	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then \
-		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(BIN)/python -m pytest -n 3 --dist worksteal -q tests/db tests/process tests/browser; \
+		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(PYTEST) tests/db tests/process tests/browser; \
 	else echo "forge: SQLite only; name FORGE_TEST_DATABASE_URL (and FORGE_TEST_BROKER_URL) to run on PostgreSQL too"; fi
 
 # The sandbox on the other engine, in a virtual environment of its own.
@@ -56,7 +58,7 @@ check: setup-dev
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(BIN)/python -m pytest -q tests/architecture
-	env -u FORGE_TEST_DATABASE_URL $(BIN)/python -m pytest -n 2 -q tests/db/contract/test_schemathesis.py
+	env -u FORGE_TEST_DATABASE_URL $(BIN)/python -m pytest -n 2 -q $(SCHEMATHESIS)
 	$(BIN)/python -m pip check
 	@out=$$($(BIN)/pip-audit -r requirements.txt --progress-spinner off 2>&1) || true; \
 	case "$$out" in *"known vulnerabilit"*) case "$$out" in *"No known"*) echo "forge: pip-audit: nothing known";; \
