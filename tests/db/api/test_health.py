@@ -71,14 +71,26 @@ def test_the_engine_is_named(client, monkeypatch):
     assert failing(client) == {"engine": "no engine is installed"}
 
 
-def test_an_unknown_migration_is_named(client):
-    MigrationRecorder(connection).record_applied("executions", "9999_from_the_future")
+@pytest.fixture
+def recorder():
+    """What is changed in it is put back: these tests commit."""
+    recorder = MigrationRecorder(connection)
+    before = set(recorder.applied_migrations())
+    yield recorder
+    for name in set(recorder.applied_migrations()) - before:
+        recorder.record_unapplied(*name)
+    for name in before - set(recorder.applied_migrations()):
+        recorder.record_applied(*name)
+
+
+def test_an_unknown_migration_is_named(client, recorder):
+    recorder.record_applied("executions", "9999_from_the_future")
     assert failing(client) == {"migrations": "unknown: executions.9999_from_the_future"}
 
 
-def test_an_unapplied_migration_is_named(client):
+def test_an_unapplied_migration_is_named(client, recorder):
     ((app, last),) = MigrationLoader(connection).graph.leaf_nodes("executions")
-    MigrationRecorder(connection).record_unapplied(app, last)
+    recorder.record_unapplied(app, last)
     assert f"unapplied: {app}.{last}" in failing(client)["migrations"]
 
 

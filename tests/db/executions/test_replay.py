@@ -81,7 +81,7 @@ def test_killed_at_a_random_place_it_ends_as_undisturbed(caller, runtime, marker
     monkeypatch.setattr(clock, "millis", lambda _: 1_700_000_000_000)
     deaths = 0
     for seed in range(SCRIPTS):
-        monkeypatch.setattr("secrets.token_hex", lambda _, seed=seed: f"{seed:032x}")
+        monkeypatch.setattr("secrets.token_hex", lambda count, seed=seed: f"{seed:0{2 * count}x}")
         source, chance = script(seed), random.Random(seed)
         passed.clear()
         calm = send(caller, f"calm{seed}", source=source, input=f"c{seed}", session_id=f"c{seed}")

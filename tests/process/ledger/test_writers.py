@@ -21,7 +21,7 @@ def test_32_writers_leave_no_gap_and_no_fork(site, chains):
         writer.stdin.flush()
     for writer in writers:
         out, _ = writer.communicate(timeout=120)
-        assert (writer.returncode, out) == (0, "")
+        assert writer.returncode == 0, out  # a server that is full for a moment is waited for, and said
     assert site.verify() == {"events": 3200, "invocations": chains, "findings": []}
 
 
