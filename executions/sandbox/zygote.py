@@ -127,9 +127,10 @@ class Zygote:
                 raise BrokenPipeError
             self._control.sendmsg([REQUEST.pack(FORK, request, start.cpu_ms, *memory)], attached)
             return born.result(SPAWN_SECONDS)
-        except (OSError, TooLate):
+        except (OSError, TooLate) as error:
             with self._lock:
                 self._births.pop(request, None)  # a late birth is nobody's: it sees its host gone
+                self._gone |= isinstance(error, ConnectionError)  # its end may not have been read yet
             ours.close()
             raise not_ready("the zygote is gone") from None
 
