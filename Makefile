@@ -42,7 +42,7 @@ serve: setup
 test: setup-dev
 	env -u FORGE_TEST_DATABASE_URL -u FORGE_TEST_BROKER_URL $(PYTEST)
 	@if [ -n "$$FORGE_TEST_DATABASE_URL" ]; then \
-		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(PYTEST) tests/db tests/process tests/browser; \
+		echo "forge: again on $$FORGE_TEST_DATABASE_URL"; $(PYTEST) -n 2 tests/db tests/process tests/browser; \
 	else echo "forge: SQLite only; name FORGE_TEST_DATABASE_URL (and FORGE_TEST_BROKER_URL) to run on PostgreSQL too"; fi
 
 # The sandbox on the other engine, in a virtual environment of its own.
