@@ -53,10 +53,9 @@ def _write(lines: "queue.Queue[str]") -> None:
 
 
 def _drain(lines: "queue.Queue[str]") -> None:
-    """What was said before the end is written, if somebody reads."""
-    done = threading.Thread(target=lines.join, daemon=True)
-    done.start()
-    done.join(_LAST_SECONDS)
+    """What was said before the end is written, if somebody reads. No thread can be started any more (Python 3.12)."""
+    with lines.all_tasks_done:
+        lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, _LAST_SECONDS)
 
 
 def serve() -> None:
