@@ -76,7 +76,7 @@ class _Governed:
         return type(self).standing(self.model._default_manager.get(pk=pk))
 
     def _who(self, request: HttpRequest) -> str:
-        return actors.of(request.user)  # type: ignore[arg-type]
+        return actors.of(request.user)
 
 
 @admin.register(User)

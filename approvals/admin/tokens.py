@@ -39,5 +39,5 @@ class TokenAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke selected tokens", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """At once: the next request with it is refused."""
-        for token in revoke_tokens(queryset, actor=actors.of(request.user)):  # type: ignore[arg-type]
+        for token in revoke_tokens(queryset, actor=actors.of(request.user)):
             self.message_user(request, f"A token of {token.user} is revoked", messages.SUCCESS)

@@ -13,7 +13,7 @@ from approvals.models import Approval
 from approvals.policy import Verdict, snapshot
 from approvals.services.revoke import revoke_in
 from approvals.states import LIVE, Decision, Effect, Risk, State
-from forge_project.kernel import canonical, clock
+from forge_project.kernel import actors, canonical, clock
 from forge_project.kernel.errors import Denied, TooMany
 from forge_project.ledger.events import Event, fact
 from forge_project.ledger.writing import Page
@@ -100,7 +100,7 @@ def _stored(page: Page, asked: Ask, shown: dict[str, Any], *, supersedes: str) -
         call_id=asked.call_id,
         n=asked.n,
         caller=asked.caller,
-        caller_ref=f"user:{asked.caller.username}",
+        caller_ref=actors.of(asked.caller),
         on_behalf_of=asked.on_behalf_of,
         workspace=asked.workspace,
         capability=asked.capability,

@@ -12,7 +12,7 @@ from approvals.models import Approval, Vote
 from approvals.services import words
 from approvals.states import Method, State
 from approvals.transitions import lost, move, voted
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import Conflict, Invalid
 from forge_project.ledger.writing import Page, writing
 
@@ -68,7 +68,7 @@ def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) 
     seen = {"state": State.PENDING, "version": asked.version, "fingerprint": asked.fingerprint, "expires_at__gt": now}
     said = {
         "decision": asked.decision,
-        "actor": f"user:{actor.username}",
+        "actor": actors.of(actor),
         "reason": reason,
         "method": asked.method,
         "authenticated_at": clock.text(asked.authenticated_at),

@@ -13,7 +13,7 @@ from approvals.models import Approval, Grant
 from approvals.policy import Question, Verdict
 from approvals.states import Decision, Risk, State
 from approvals.transitions import move
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.ledger.writing import Page
 
 
@@ -73,7 +73,7 @@ def _approve(page: Page, row: Approval, grant: Grant) -> bool:
     vote = grant.votes.order_by("pk").select_related("person")[0]
     now = clock.now()
     reason = f"standing grant, use {grant.uses} of {grant.max_uses}"
-    said = {"decision": "approve", "actor": f"user:{vote.person.username}", "reason": reason, "method": vote.method,
+    said = {"decision": "approve", "actor": actors.of(vote.person), "reason": reason, "method": vote.method,
             "grant": grant.pk, "shown": row.fingerprint}  # fmt: skip
     columns: dict[str, Any] = {
         "grant": grant.pk,

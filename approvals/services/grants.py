@@ -14,7 +14,7 @@ from approvals.services import words
 from approvals.services.grant_use import answer_in
 from approvals.states import Method, Risk, State
 from approvals.transitions import lost
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import Conflict, Denied, Invalid
 from forge_project.ledger.events import Event, fact
 from forge_project.ledger.governance import governing
@@ -108,7 +108,7 @@ def revoke_grant(asked: RevokeGrant) -> Grant:
         ended = {"ended_at": clock.now(), "ended_by": actor, "end_reason": reason}
         if Grant.objects.filter(pk=grant.pk, ended_at=None).update(**ended) != 1:
             raise Conflict("this grant has ended already", grant=grant.pk)
-        page.add(fact("grant.revoked", ref=grant.pk, actor=f"user:{actor.username}", reason=reason, uses=grant.uses))
+        page.add(fact("grant.revoked", ref=grant.pk, actor=actors.of(actor), reason=reason, uses=grant.uses))
     return selectors.grant(grant.pk)
 
 
@@ -176,7 +176,7 @@ def _fact(name: str, grant: Grant, proof: Proof, given: int) -> Event:
     return fact(
         name,
         ref=grant.pk,
-        actor=f"user:{proof.actor.username}",
+        actor=actors.of(proof.actor),
         method=proof.method,
         session=proof.session,
         address=proof.address,

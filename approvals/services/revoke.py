@@ -9,7 +9,7 @@ from approvals.models import Approval
 from approvals.services import words
 from approvals.states import State
 from approvals.transitions import lost, move
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.ledger.writing import Page, writing
 
 
@@ -42,5 +42,5 @@ def revoke_in(page: Page, approval_ref: str, reason: str) -> bool:
 
 
 def _revoke(page: Page, row: Approval, reason: str, *, by: User | None) -> bool:
-    said = {"reason": reason, "was": row.state} | ({"actor": f"user:{by.username}"} if by else {})
+    said = {"reason": reason, "was": row.state} | ({"actor": actors.of(by)} if by else {})
     return move(page, row, State.REVOKED, where={}, said=said, reason=reason, revoked_by=by, ended_at=clock.now())

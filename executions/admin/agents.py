@@ -89,7 +89,7 @@ class AgentAdmin(ForgeAdmin):
     def save_model(self, request: HttpRequest, obj: Agent, form: Form, change: bool) -> None:
         """Through the service."""
         sent = form.cleaned_data
-        actor = actors.of(request.user)  # type: ignore[arg-type]
+        actor = actors.of(request.user)
         names = [user.username for user in sent["acts_for"]]
         asked = CreateAgent(name=sent["name"], owner=sent["owner"].username, acts_for=names, actor=actor)
         made = create_agent(asked)

@@ -14,6 +14,7 @@ from executions.admin.seen import PartAdmin
 from executions.admin.story import story
 from executions.models import Execution
 from executions.services.cancel import Cancel, cancel
+from forge_project.kernel import actors
 from forge_project.kernel.errors import ForgeError
 from forge_project.kernel.read_only import moment, pretty, shown
 
@@ -81,7 +82,7 @@ class ExecutionAdmin(PartAdmin):
 
     def _cancel(self, request: HttpRequest, ref: str, reason: str) -> None:
         try:
-            left = cancel(Cancel(execution_ref=ref, actor=f"user:{request.user.get_username()}", reason=reason))
+            left = cancel(Cancel(execution_ref=ref, actor=actors.of(request.user), reason=reason))
         except ForgeError as refusal:
             self.message_user(request, f"{ref}: {refusal.message}", messages.WARNING)
         else:

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from executions.bounds import HeldKind, Hold
 from executions.services.hold import PlaceHold, ReleaseHold, hold, release
+from forge_project.kernel import actors
 from forge_project.kernel.errors import ForgeError
 from forge_project.kernel.read_only import ForgeAdmin, moment, shown
 
@@ -63,14 +64,14 @@ class HoldAdmin(ForgeAdmin):
 
     def save_model(self, request: HttpRequest, obj: Hold, form: Form, change: bool) -> None:
         """Through the service."""
-        sent, actor = form.cleaned_data, f"user:{request.user.get_username()}"
+        sent, actor = form.cleaned_data, actors.of(request.user)
         asked = PlaceHold(kind=HeldKind(sent["kind"]), target=sent["target"], reason=sent["reason"], actor=actor)
         obj.pk = hold(asked).pk
 
     @admin.action(description="Release selected holds", permissions=["release"])
     def release_selected(self, request: HttpRequest, queryset: QuerySet[Hold]) -> None:
         """One refusal leaves the others alone."""
-        actor = f"user:{request.user.get_username()}"
+        actor = actors.of(request.user)
         for row in queryset.filter(released_at=None):
             asked = ReleaseHold(kind=HeldKind(row.kind), target=row.target, actor=actor, reason="released in the admin")
             try:

@@ -15,7 +15,7 @@ from executions.models import Call, Execution
 from executions.sandbox.shapes import NO_VALUE
 from executions.services.resolve import MAX_REASON, Resolve, resolve
 from executions.states import CallStatus, Status
-from forge_project.kernel import strict_json, visible
+from forge_project.kernel import actors, strict_json, visible
 from forge_project.kernel.errors import ForgeError, Invalid
 from forge_project.kernel.http import status_of
 from forge_project.kernel.read_only import ForgeAdmin, block
@@ -65,7 +65,7 @@ def _asked(request: HttpRequest, call: Call) -> Resolve:
     return Resolve(
         execution_ref=call.execution_id,
         n=call.n,
-        actor=f"user:{user.get_username()}",
+        actor=actors.of(user),
         observed=sent.get("observed", ""),  # type: ignore[arg-type]  # resolve() refuses any other word
         reason=sent.get("reason", "").replace("\r\n", "\n"),
         evidence=tuple(line.strip() for line in lines if line.strip()),

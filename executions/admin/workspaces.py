@@ -96,13 +96,13 @@ class WorkspaceAdmin(ForgeAdmin):
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
         """A new one through the service; of an old one only the agents change."""
         if not change:
-            sent, actor = form.cleaned_data, actors.of(request.user)  # type: ignore[arg-type]
+            sent, actor = form.cleaned_data, actors.of(request.user)
             asked = AddWorkspace(name=sent["name"], path=sent["path"], hosts=sent["hosts"].split(), actor=actor)
             obj.pk = workspaces.add_workspace(asked).pk
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         """Grants and takes away through the services."""
-        actor = actors.of(request.user)  # type: ignore[arg-type]
+        actor = actors.of(request.user)
         for row in formset.save(commit=False):
             asked = Grant(workspace=row.workspace.name, agent=row.user.username, mode=Access(row.mode), actor=actor)
             workspaces.grant(asked)

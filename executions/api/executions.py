@@ -18,6 +18,7 @@ from executions.services.cancel import MAX_REASON, Cancel, cancel
 from executions.services.submission import ID, SCHEMA, parse
 from executions.services.submit import lookup, submit
 from executions.states import TERMINAL
+from forge_project.kernel import actors
 from forge_project.kernel.edge.etags import tagged
 from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.paging import Order, moment, page, ref
@@ -142,7 +143,7 @@ class Cancellation(APIView):
         row = rows.get_to_cancel(user, ref)
         reason = _REASON.read(request)["reason"]
         return Response(
-            shown(request, cancel(Cancel(execution_ref=row.pk, actor=f"user:{user.get_username()}", reason=reason))),
+            shown(request, cancel(Cancel(execution_ref=row.pk, actor=actors.of(user), reason=reason))),
             202,
         )
 
@@ -161,5 +162,5 @@ class Analysis(APIView):
         user = user_of(request)
         row = rows.get_own(user, ref)
         told = _ANALYSIS.read(request)["analysis_ref"]
-        asked = LinkAnalysis(execution_ref=row.pk, actor=f"user:{user.get_username()}", analysis_ref=told)
+        asked = LinkAnalysis(execution_ref=row.pk, actor=actors.of(user), analysis_ref=told)
         return Response(shown(request, link_analysis(asked)))

@@ -9,6 +9,7 @@ from executions.api import schemas
 from executions.api.executions import shown
 from executions.selectors import rows
 from executions.services.resolve import MAX_PIECE, MAX_PIECES, MAX_REASON, Resolve, resolve
+from forge_project.kernel import actors
 from forge_project.kernel.edge.openapi import problems
 from forge_project.kernel.edge.requests import Body, Query, read_query, user_of
 
@@ -46,5 +47,5 @@ class Resolution(APIView):
         row = rows.get_to_resolve(user, ref)
         said = _RESOLVE.read(request)
         said["evidence"] = tuple(said["evidence"])
-        actor = f"user:{user.get_username()}"
+        actor = actors.of(user)
         return Response(shown(request, resolve(Resolve(execution_ref=row.pk, n=int(n), actor=actor, **said))))

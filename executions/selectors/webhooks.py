@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from approvals.eligibility import is_agent
 from executions.outbox.models import Webhook
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 
 
 def visible_to(user: User) -> QuerySet[Webhook]:
@@ -23,7 +23,7 @@ def as_json(row: Webhook, reader: User) -> dict[str, Any]:
     """The webhook without its secret; the whole URL for its owner alone."""
     told: dict[str, Any] = {
         "webhook_ref": row.pk,
-        "owner": f"user:{row.owner.get_username()}",
+        "owner": actors.of(row.owner),
         "origin": row.origin,
         "kinds": row.kinds,
         "everything": row.everything,

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from executions.outbox.models import Signal
 from executions.selectors import signals
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import Missing
 
 
@@ -23,5 +23,5 @@ def acknowledge(asked: Acknowledge) -> bool:
     if not signals.visible_to(asked.actor).filter(pk=asked.signal_ref).exists():
         raise Missing("no such signal", signal=asked.signal_ref)
     rows = Signal.objects.filter(pk=asked.signal_ref, acknowledged_at=None)
-    who = f"user:{asked.actor.get_username()}"
+    who = actors.of(asked.actor)
     return rows.update(acknowledged_at=clock.now(), acknowledged_by=who) == 1

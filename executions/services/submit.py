@@ -19,7 +19,7 @@ from executions.services.rounds import ask_again, may_ask_again
 from executions.services.submission import Submission
 from executions.states import Kind, SideEffect, Status
 from executions.transitions import move
-from forge_project.kernel import clock, failpoints
+from forge_project.kernel import actors, clock, failpoints
 from forge_project.kernel.errors import Denied, TooMany, Unidentified
 from forge_project.kernel.log import trace
 from forge_project.kernel.log.event import event
@@ -44,7 +44,7 @@ def submit(asked: Submission) -> Submitted:
         return _submit(asked)
     except (Unidentified, Denied, TooMany) as refused:
         name = "queue_rejected" if isinstance(refused, TooMany) else "admission_rejected"
-        who = f"user:{asked.caller.get_username()}"
+        who = actors.of(asked.caller)
         event("executions", name, caller=who, capability=asked.capability, error_code=refused.code)
         raise
 
@@ -180,7 +180,7 @@ def _row(
         status=Status.VALIDATING,
         side_effect=SideEffect.NOT_STARTED,
         caller=asked.caller,
-        caller_ref=f"user:{asked.caller.get_username()}",
+        caller_ref=actors.of(asked.caller),
         on_behalf_of=on_behalf_of,
         workspace=workspace,
         idempotency_key=asked.key,

@@ -2,11 +2,15 @@
 
 import getpass
 import os
+from typing import TYPE_CHECKING
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
+if TYPE_CHECKING:  # it is there only once the apps are loaded
+    from django.contrib.auth.models import AnonymousUser
 
-def of(user: AbstractBaseUser) -> str:
+
+def of(user: "AbstractBaseUser | AnonymousUser") -> str:
     """An account of Forge."""
     return f"user:{user.get_username()}"
 

@@ -16,7 +16,7 @@ from standardwebhooks import Webhook as Signer
 from approvals.eligibility import is_agent
 from executions.outbox.models import Delivery, DeliveryState, Webhook
 from executions.selectors import signals
-from forge_project.kernel import clock, failpoints
+from forge_project.kernel import actors, clock, failpoints
 from forge_project.kernel.errors import Denied, Failed, Invalid, Missing
 from forge_project.kernel.network.pinned import Exchange, status_of
 from forge_project.kernel.network.urls import parse
@@ -67,7 +67,7 @@ def retry(delivery_id: int, actor: User) -> None:
         if rows.update(**anew) != 1:
             raise Missing("this delivery is not dead, or its webhook was deleted", delivery=delivery_id)
         row = Delivery.objects.get(pk=delivery_id)
-        who = f"user:{actor.get_username()}"
+        who = actors.of(actor)
         page.add(fact("webhook.retried", ref=row.webhook_id, signal=row.signal_id, actor=who))
 
 

@@ -12,7 +12,7 @@ from uuid6 import uuid7
 from approvals.eligibility import is_agent
 from executions.outbox.models import Delivery, DeliveryState, SignalKind, Webhook
 from executions.selectors import webhooks
-from forge_project.kernel import clock
+from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import Denied, Missing, TooMany
 from forge_project.kernel.network import urls
 from forge_project.ledger.events import fact
@@ -59,7 +59,7 @@ def subscribe(asked: Subscribe) -> Subscribed:
             raise TooMany("an account has so many webhooks at most", limit=MAX_EACH, rule="webhook.cap", retry_after=60)
         row.save(force_insert=True)
         told = {"origin": row.origin, "kinds": row.kinds, "everything": row.everything}
-        page.add(fact("webhook.created", ref=row.pk, actor=_name(asked.owner), **told))
+        page.add(fact("webhook.created", ref=row.pk, actor=actors.of(asked.owner), **told))
     return Subscribed(webhook=row, secret=secret)
 
 
@@ -71,7 +71,7 @@ def unsubscribe(ref: str, actor: User) -> None:
             raise Missing("no such webhook", webhook=ref)
         given_up = {"state": DeliveryState.DEAD, "error": "the webhook was deleted", "ended_at": clock.now()}
         Delivery.objects.filter(webhook=ref, state=DeliveryState.PENDING).update(**given_up)
-        page.add(fact("webhook.deleted", ref=ref, actor=_name(actor), owner=_name(row.owner)))
+        page.add(fact("webhook.deleted", ref=ref, actor=actors.of(actor), owner=actors.of(row.owner)))
 
 
 def _check(asked: Subscribe) -> None:
@@ -81,7 +81,3 @@ def _check(asked: Subscribe) -> None:
         raise Denied("webhooks are for agents and operators", rule="webhook.owner")
     if asked.everything and not operator:
         raise Denied("everybody's signals are for operators", rule="webhook.everything", path="/everything")
-
-
-def _name(user: User) -> str:
-    return f"user:{user.get_username()}"

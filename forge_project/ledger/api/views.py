@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from forge_project.kernel import actors
 from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.paging import PageQuery
 from forge_project.kernel.edge.requests import Body, read_query, user_of
@@ -55,7 +56,7 @@ class EventQuery(PageQuery):
 
 
 def _owner(request: Request) -> str:
-    return f"user:{user_of(request).get_username()}"
+    return actors.of(user_of(request))
 
 
 def _page(request: Request, session: str, run: str | None) -> Response:
