@@ -40,6 +40,15 @@ class Browser:
     def __call__(self, job):
         return self.thread.submit(job, self.page).result(60)
 
+    def follow(self, found):
+        """Clicks what `found(page)` gives, and waits until the page it leads to is there: a click alone does not."""
+
+        def steps(page):
+            with page.expect_navigation():
+                found(page).click()
+
+        self(steps)
+
     def picture(self, name, *, whole=True):
         self(lambda page: page.screenshot(path=str(SCREENSHOTS / f"{name}.png"), full_page=whole))
 

@@ -45,7 +45,7 @@ def test_from_the_queue_to_the_written_file(browser, asked, folder, runtime):
     log_in(browser, "ann")
     browser.picture(f"queue-{browser.width}")
     clean(browser)
-    browser(lambda page: page.get_by_role("link", name="notes.txt").click())
+    browser.follow(lambda page: page.get_by_role("link", name="notes.txt"))
     browser(lambda page: page.get_by_role("button", name="Approve once").wait_for())
     browser.picture(f"decision-{browser.width}", whole=False)
     browser.picture(f"decision-whole-{browser.width}")
@@ -53,13 +53,13 @@ def test_from_the_queue_to_the_written_file(browser, asked, folder, runtime):
     assert "\\u{202E}harmless" in browser(lambda page: page.locator(".forge-agent blockquote").inner_text())
     assert browser(lambda page: page.locator(".forge-add").all_inner_texts())[0].startswith("+line seven")
 
-    browser(lambda page: page.get_by_role("button", name="Deny").click())  # without a reason
+    browser.follow(lambda page: page.get_by_role("button", name="Deny"))  # without a reason
     assert "Say why" in browser(lambda page: page.get_by_role("alert").inner_text())
     browser.picture(f"refused-{browser.width}")
     assert browser.overflow() <= 0
     browser.faults = [fault for fault in browser.faults if "400 (Bad Request)" not in fault]
 
-    browser(lambda page: page.get_by_role("button", name="Approve once").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Approve once"))
     said = browser(lambda page: page.get_by_role("status").first.inner_text())
     assert "You approved this for one use" in said
     browser.picture(f"approved-{browser.width}")
@@ -68,13 +68,13 @@ def test_from_the_queue_to_the_written_file(browser, asked, folder, runtime):
     run_all(runtime)
     assert (folder / "notes.txt").read_text() == AFTER + "one more\u202e\n"
 
-    browser(lambda page: page.get_by_role("link", name="Next in the queue").click())
+    browser.follow(lambda page: page.get_by_role("link", name="Next in the queue"))
     assert "Makefile is run by builds" in browser(lambda page: page.locator(".forge-warnings").inner_text())
     clean(browser)
     browser(lambda page: page.go_back())
     browser(lambda page: page.reload())
     assert "Approved, and used" in browser(lambda page: page.locator(".forge-outcome").inner_text())
-    browser(lambda page: page.get_by_role("link", name=asked.execution_ref).click())
+    browser.follow(lambda page: page.get_by_role("link", name=asked.execution_ref))
     assert "✓ verified" in browser(lambda page: page.locator("section:has(#events)").inner_text())
     browser.picture(f"execution-{browser.width}")
     clean(browser)
@@ -133,6 +133,6 @@ def test_an_operators_pages_are_clean(browser, asked):
     browser(lambda page: page.goto(f"{browser.url}/admin/executions/execution/"))
     browser(lambda page: page.locator(f"input[value={ref}]").check())
     browser(lambda page: page.locator("select[name=action]").select_option("Cancel selected executions"))
-    browser(lambda page: page.get_by_role("button", name="Go").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Go"))
     assert f"{ref} is cancelled" in browser(lambda page: page.get_by_role("status").first.inner_text())
     clean(browser)

@@ -56,14 +56,14 @@ def test_from_the_queue_to_the_result(browser, reviewed, name, caller, runtime, 
     run_all(runtime)
     person("bea", "approvers")
     log_in(browser, "bea")
-    browser(lambda page: page.get_by_role("link", name=name).click())
+    browser.follow(lambda page: page.get_by_role("link", name=name))
     browser(lambda page: page.locator("summary").first.click())
     shown = browser(lambda page: page.locator("#content").inner_text())
     assert said in shown
     assert "policy rule all, version 1" in shown.lower()
     browser.picture(f"capability-{name}")
     assert browser.axe() == []
-    browser(lambda page: page.get_by_role("button", name="Approve once").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Approve once"))
     browser(lambda page: page.get_by_text("You approved this for one use").wait_for())
     run_all(runtime)
     browser(lambda page: page.get_by_text("The call ended as succeeded").wait_for(timeout=15_000))

@@ -50,7 +50,7 @@ def test_the_queue_and_the_decision_page(browser, asked):
     log_in(browser, "eve")
     browser.picture(f"readme-queue-{browser.width}", whole=False)
     clean(browser)
-    browser(lambda page: page.get_by_role("link", name="patch.apply").click())
+    browser.follow(lambda page: page.get_by_role("link", name="patch.apply"))
     shown = browser(lambda page: page.locator(".forge-warnings").inner_text())
     for said in ("Makefile is run by builds", "docs/intro.md: hidden characters", "U+200B"):
         assert said in shown

@@ -51,13 +51,13 @@ def test_several_are_approved_and_carried_out(browser, two, runtime, folder):
     person("ann", "approvers")
     log_in(browser, "ann")
     browser(lambda page: page.get_by_role("button", name="Choose all shown").click())
-    browser(lambda page: page.get_by_role("button", name="Approve chosen").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Approve chosen"))
     shown = browser(lambda page: page.locator("#content").inner_text())
     assert "one.txt" in shown
     assert shown.count("+new") == 2
     browser.picture(f"together-{browser.width}")
     clean(browser)
-    browser(lambda page: page.get_by_role("button", name="Approve each of 2 once").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Approve each of 2 once"))
     assert browser(lambda page: page.locator(".forge-results .forge-yes").all_inner_texts()) == ["approved"] * 2
     browser.picture(f"together-done-{browser.width}")
     clean(browser)

@@ -51,7 +51,7 @@ def test_no_page_has_a_fault_axe_can_find(browser, asked, runtime):
         look(name)
     go(browser, pages["queue"])
     browser(lambda page: page.get_by_role("button", name="Choose all shown").click())
-    browser(lambda page: page.get_by_role("button", name="Deny chosen").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Deny chosen"))
     look("together-deny")
     answer(asked, ann)
     run_all(runtime)
@@ -66,7 +66,7 @@ def test_a_denial_reaches_the_agent(browser, asked, runtime, caller):
     person("ann", "approvers")
     log_in(browser, "ann", f"/admin/approvals/approval/{asked.ref}/change/")
     browser(lambda page: page.get_by_label("Reason").fill("Not in this file: use CHANGES"))
-    browser(lambda page: page.get_by_role("button", name="Deny").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Deny"))
     assert "You denied this" in browser(lambda page: page.get_by_role("status").first.inner_text())
     assert browser(lambda page: page.get_by_role("link", name="Next in the queue").count()) == 1
     run_all(runtime)
@@ -83,7 +83,7 @@ def test_a_stale_page_is_told_who_was_first(browser, asked):
     answer(asked, person("bea", "approvers"), "deny", reason="too wide")
     with_status = []
     browser(lambda page: page.on("response", lambda got: with_status.append((got.request.method, got.status))))
-    browser(lambda page: page.get_by_role("button", name="Approve once").click())
+    browser.follow(lambda page: page.get_by_role("button", name="Approve once"))
     told = browser(lambda page: page.get_by_role("alert").inner_text())
     assert ("POST", 409) in with_status
     assert "Denied by bea" in told
@@ -108,7 +108,7 @@ def test_who_only_looks_has_nothing_to_press(browser, asked, role):
     person("aude", role)
     log_in(browser, "aude")
     assert browser(lambda page: page.locator("input[name=chosen]").count()) == 0
-    browser(lambda page: page.get_by_role("link", name="notes.txt").click())
+    browser.follow(lambda page: page.get_by_role("link", name="notes.txt"))
     assert "deciding needs the permission" in browser(lambda page: page.locator("#content").inner_text())
     for name in ("Approve once", "Deny"):
         assert browser(lambda page, name=name: page.get_by_role("button", name=name).count()) == 0
