@@ -1,38 +1,36 @@
 """The only writer of `status`: one conditional UPDATE under the invocation's lock, one fact on the same page."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import F
-
 from executions.bounds import CallerLoad
 from executions.errors import LeaseLost
-from executions.models import Call, Execution, Worker
+from executions.models import Call, Execution
 from executions.outbox import logged, tell
 from executions.states import CALL_MOVES, MOVES, PAIRS, CallStatus, SideEffect, Status
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.kernel.errors import Conflict
 from forge_project.ledger.events import Event
 from forge_project.ledger.writing import Page
 
 # What no transaction of an attempt looks at; read on demand.
-_DEFERRED = {
-    *("sealed_request", "sealed_start", "sealed_result", "shown_result"),
-    *("error_message", "error_details", "metrics", "limits", "progress", "unawaited"),
-    *(
-        "client_ref",
-        "root_session_id",
-        "correlation_id",
-        "traceparent",
-        "code_sha256",
-        "engine",
-        "isolation",
-        "selection_reason",
-    ),
-}
+_DEFERRED = frozenset(
+    (
+        *("sealed_request", "sealed_start", "sealed_result", "shown_result"),
+        *("error_message", "error_details", "metrics", "limits", "progress", "unawaited"),
+        *(
+            "client_ref",
+            "root_session_id",
+            "correlation_id",
+            "traceparent",
+            "code_sha256",
+            "engine",
+            "isolation",
+            "selection_reason",
+        ),
+    )
+)
 HOLDING = (Status.RUNNING, Status.STOPPING)
 
 
@@ -48,9 +46,7 @@ class Lease:
 def held(page: Page, lease: Lease) -> Execution:
     """The execution as this attempt still holds it; LeaseLost if another does. `page` is its lock."""
     _same_invocation(page, lease.ref)
-    # Raw: this read is part of every transaction, and building it anew costs more than running it.
-    worker = Worker._meta.pk.get_db_prep_value(lease.worker_id, connection)
-    row = next(iter(Execution.objects.raw(_held_sql(), [lease.ref, lease.attempt, worker])), None)
+    row = hot.one(Execution, _mine(lease), without=_DEFERRED)
     if row is None or row.status not in HOLDING:
         raise LeaseLost("another attempt holds this execution", execution=lease.ref)
     return row
@@ -58,20 +54,21 @@ def held(page: Page, lease: Lease) -> Execution:
 
 def check_held(lease: Lease) -> None:
     """LeaseLost if another attempt holds the execution by now; without its lock, so only a reason to stop early."""
-    mine = Execution.objects.filter(pk=lease.ref, attempt=lease.attempt, worker=lease.worker_id, status__in=HOLDING)
-    if not mine.exists():
+    if not hot.exists(Execution, _mine(lease) | {"status": HOLDING}):
         raise LeaseLost("another attempt holds this execution", execution=lease.ref)
 
 
-@cache
-def _held_sql() -> str:
-    wanted = [str(field.column) for field in Execution._meta.concrete_fields if field.name not in _DEFERRED]
-    columns = ", ".join(wanted)
-    return f"SELECT {columns} FROM {Execution._meta.db_table} WHERE ref = %s AND attempt = %s AND worker_id = %s"  # noqa: S608
+def _mine(lease: Lease) -> dict[str, Any]:
+    return {"ref": lease.ref, "attempt": lease.attempt, "worker_id": lease.worker_id}
 
 
-def move(page: Page, row: Execution, to: Status, event: Event, *, lease: Lease | None, **facts: Any) -> None:
-    """Moves an execution and writes its fact. `lease` is None only in submit, cancel, decided, reconcile, resolve."""
+def move(
+    page: Page, row: Execution, to: Status, event: Event, *, lease: Lease | None, new: bool = False, **facts: Any
+) -> None:
+    """Moves an execution and writes its fact. `lease` is None only in submit, cancel, decided, reconcile, resolve.
+
+    `new`: the move itself proves the event's id unused (Page.add).
+    """
     _same_invocation(page, row.ref)
     was = Status(row.status)
     if to not in MOVES[was]:
@@ -84,12 +81,12 @@ def move(page: Page, row: Execution, to: Status, event: Event, *, lease: Lease |
     facts = {"status": to, "updated_at": clock.now()} | facts
     if to not in HOLDING:
         facts["worker"] = None
-    same = Execution.objects.filter(pk=row.pk, status=was, attempt=row.attempt, worker=row.worker_id)
-    if same.update(**facts) != 1:
+    same = {"ref": row.pk, "status": was, "attempt": row.attempt, "worker_id": row.worker_id}
+    if hot.update(Execution, same, facts) != 1:
         raise Conflict("the execution moved on without us", execution=row.ref)
     for name, value in facts.items():
         setattr(row, name, value)
-    page.add(event)
+    page.add(event, new=new)
     _count(row.caller_id, was, to)
     tell.moved(row, was, to, _reason(event))
     logged.moved(row, was, to, _reason(event))
@@ -106,7 +103,7 @@ def move_call(page: Page, call: Call, to: CallStatus, **facts: Any) -> None:
     was = CallStatus(call.status)
     if to not in CALL_MOVES[was]:
         raise Conflict(f"a {was} call cannot become {to}", call=call.call_id, status=was.value)
-    if Call.objects.filter(pk=call.pk, status=was, attempt=call.attempt).update(status=to, **facts) != 1:
+    if hot.update(Call, {"id": call.pk, "status": was, "attempt": call.attempt}, {"status": to} | facts) != 1:
         raise Conflict("the call moved on without us", call=call.call_id)
     call.status = to
     for name, value in facts.items():
@@ -123,4 +120,4 @@ def _count(caller_id: int, was: Status, to: Status) -> None:
     running = (to in HOLDING) - (was in HOLDING)
     queued = (to == Status.QUEUED) - (was == Status.QUEUED)
     if running or queued:
-        CallerLoad.objects.filter(pk=caller_id).update(running=F("running") + running, queued=F("queued") + queued)
+        hot.update(CallerLoad, {"caller_id": caller_id}, {"running": hot.Plus(running), "queued": hot.Plus(queued)})

@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from kombu import Exchange, Queue
+
 from forge_project import env
 from forge_project.kernel import failpoints, transport
 from forge_project.kernel.fingerprints import Fingerprints
@@ -222,14 +224,13 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith(transport.SCHEME):
     CELERY_BROKER_TRANSPORT_OPTIONS = transport.options(FORGE_VAR / "broker")
 elif CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "visibility_timeout": 60,
-        "unacked_restore_interval": 1,
-        "unacked_restore_throttle": 1,
-        "socket_timeout": 3,
-        "socket_connect_timeout": 3,
-    }
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 3, "socket_connect_timeout": 3}
 CELERY_TASK_DEFAULT_QUEUE = env.text("FORGE_QUEUE", "forge")  # several Forges may share one broker
+# A hint may be lost, so who takes it need not say so: on Redis that is half of what a hint costs. RabbitMQ would
+# push its share to a worker that stands still, were it not for what that one has not acknowledged.
+_hints = Queue(CELERY_TASK_DEFAULT_QUEUE, Exchange(CELERY_TASK_DEFAULT_QUEUE), CELERY_TASK_DEFAULT_QUEUE)
+_hints.no_ack = not CELERY_BROKER_URL.startswith(("amqp", "pyamqp"))
+CELERY_TASK_QUEUES = [_hints]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Q, QuerySet
-
 from executions.bounds import HeldKind, Hold
 from executions.models import Execution
+from forge_project.kernel import hot
 
 
 def standing() -> list[Hold]:
     """The holds in force, the oldest first."""
-    return list(Hold.objects.filter(released_at=None).order_by("pk"))
+    return hot.rows(Hold, {"released_at": None}, order="id")
 
 
 def covers(hold: Hold, execution: Execution, tools: Iterable[str] = ()) -> bool:
@@ -24,21 +23,6 @@ def covers(hold: Hold, execution: Execution, tools: Iterable[str] = ()) -> bool:
             return execution.workspace is not None and execution.workspace.name == hold.target
         case HeldKind.CAPABILITY:
             return hold.target in (execution.capability, *tools) or execution.hold_id == hold.pk
-
-
-def free(rows: QuerySet[Execution]) -> QuerySet[Execution]:
-    """Those of `rows` that no hold keeps back."""
-    for hold in standing():
-        match HeldKind(hold.kind):
-            case HeldKind.EVERYTHING:
-                return rows.none()
-            case HeldKind.CALLER:
-                rows = rows.exclude(caller__username=hold.target)
-            case HeldKind.WORKSPACE:
-                rows = rows.exclude(workspace__isnull=False, workspace__name=hold.target)
-            case HeldKind.CAPABILITY:
-                rows = rows.exclude(Q(capability=hold.target) | Q(hold__isnull=False, hold=hold.pk))
-    return rows
 
 
 def held_by(execution: Execution, tools: Iterable[str], found: Iterable[Hold]) -> Hold | None:

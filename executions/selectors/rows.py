@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from approvals.eligibility import is_agent
 from executions.models import Execution
 from executions.states import TERMINAL, Status
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.kernel.errors import Denied, Missing
 
 FIRST_POLL, POLL_GROWTH, LAST_POLL = 0.02, 1.4, 0.2  # seconds: what is short is seen soon, what is long costs little
@@ -85,5 +85,17 @@ def wait(row: Execution, seconds: int) -> Execution:
     while status not in AT_REST and (left := deadline - clock.monotonic()) > 0:
         time.sleep(min(pause, left))
         pause = min(pause * POLL_GROWTH, LAST_POLL)
-        status = Execution.objects.values_list("status", flat=True).get(pk=row.pk)
-    return row if not seconds else Execution.objects.select_related("workspace", "on_behalf_of").get(pk=row.pk)
+        ((status,),) = hot.values(Execution, ("status",), {"ref": row.pk})
+    return _again(row) if seconds else row
+
+
+def _again(row: Execution) -> Execution:
+    """The row as it is now; what it points to is not read twice."""
+    found = hot.one(Execution, {"ref": row.pk})
+    if found is None:
+        raise Missing("no such execution", execution=row.pk)
+    if found.workspace_id == row.workspace_id:
+        found.workspace = row.workspace
+    if found.on_behalf_of_id == row.on_behalf_of_id:
+        found.on_behalf_of = row.on_behalf_of
+    return found

@@ -1,22 +1,30 @@
 """What belongs to an execution's record but stands in other rows; read for a whole page at once."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, F
+from django.db import connection
 
 from approvals.models import Approval
 from approvals.states import State
 from executions.bounds import Hold
-from executions.models import Call, Execution
+from executions.models import Execution
 from executions.selectors import holds
 from executions.states import TERMINAL
+from forge_project.kernel import hot
 from forge_project.ledger.models import Invocation
 from forge_project.ledger.selectors import Receipt
 
 _RANK = {State.PENDING: 2, State.APPROVED: 1, State.CONSUMED: 1}  # what waits, then what is used, then the latest
+# Part of every answer, and dearer to build by the ORM than to run.
+_OF_ROUND = """FROM executions_call c JOIN executions_execution e ON e.ref = c.execution_id AND e.round = c.round
+    WHERE c.execution_id IN ({refs})"""
+_COUNTS = f"SELECT c.execution_id, COUNT(*) {_OF_ROUND} GROUP BY c.execution_id"
+_LEFT = f"SELECT c.execution_id, c.evidence, c.artifact_refs {_OF_ROUND} "
+_LEFT += "AND NOT (c.evidence = '[]' AND c.artifact_refs = '[]') ORDER BY c.n"
 
 
 @dataclass(slots=True)
@@ -37,24 +45,30 @@ def of(rows: Iterable[Execution]) -> dict[str, Traces]:
     refs = [row.pk for row in rows]
     chains = {row.invocation_id: row.pk for row in rows if row.status in TERMINAL}
     found: dict[str, Traces] = defaultdict(Traces)
-    calls = Call.objects.filter(execution__in=refs, round=F("execution__round"))
-    for ref, count in calls.values_list("execution").annotate(n=Count("pk")):
+    for ref, count in _read(_COUNTS, refs):
         found[ref].calls = count
-    left = calls.exclude(evidence=[], artifact_refs=[]).order_by("n")
-    for ref, evidence, artifacts in left.values_list("execution", "evidence", "artifact_refs"):
-        found[ref].evidence += evidence
-        found[ref].artifact_refs += [artifact for artifact in artifacts if artifact not in found[ref].artifact_refs]
-    asked = Approval.objects.filter(execution_ref__in=refs).order_by("requested_at", "ref")
+    for ref, told, made in _read(_LEFT, list(found)):
+        found[ref].evidence += json.loads(told)
+        found[ref].artifact_refs += [ref_ for ref_ in json.loads(made) if ref_ not in found[ref].artifact_refs]
+    asked = hot.values(Approval, ("requested_at", "ref", "execution_ref", "state"), {"execution_ref": tuple(refs)})
     best: dict[str, int] = defaultdict(int)
-    for approval, ref, state in asked.values_list("ref", "execution_ref", "state"):
+    for _, approval, ref, state in sorted(asked):
         if (rank := _RANK.get(State(state), 0)) >= best[ref]:
             best[ref], found[ref].approval_ref = rank, approval
-    heads = Invocation.objects.filter(pk__in=list(chains))
-    for chain, head, seq in heads.values_list("pk", "head_hash", "head_seq"):
+    for chain, head, seq in hot.values(Invocation, ("id", "head_hash", "head_seq"), {"id": tuple(chains)}):
         found[chains[chain]].receipt = Receipt(head=head, seq=seq)
     for row, hold in _held(rows):
         found[row.pk].held = hold
     return found
+
+
+def _read(text: str, refs: list[str]) -> list[tuple[Any, ...]]:
+    if not refs:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(text.format(refs=", ".join(["%s"] * len(refs))), refs)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 def _held(rows: list[Execution]) -> Iterable[tuple[Execution, Hold]]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from executions.errors import CancelRequested, DeadlinePassed, Held, LeaseLost
-from executions.models import Execution
+from executions.models import Execution, Workspace
 from executions.outbox import logged
 from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Complete, Fatal
@@ -20,7 +20,7 @@ from executions.services.shapes import Fault
 from executions.services.stop import GRACE_SECONDS, stop
 from executions.states import Kind, Status
 from executions.transitions import Lease
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.kernel.errors import Denied, Invalid, NotReady, TooLarge, Unidentified
 from forge_project.kernel.log import trace
 from forge_project.ledger.errors import LedgerCorrupt
@@ -31,7 +31,7 @@ log = logging.getLogger("forge.executions")
 def advance(lease: Lease, runtime: Runtime) -> None:
     """Runs one attempt. Losing the lease is normal and silent; a bug leaves the row to housekeeping."""
     try:
-        execution = Execution.objects.select_related("workspace", "caller").get(pk=lease.ref)
+        execution = _claimed(lease)
         attempt = Attempt(lease=lease, runtime=runtime, execution=execution)
         span = trace.child(execution.traceparent, f"{lease.ref}#{lease.attempt}")
         with trace.bound(**logged.of(execution) | {"status": "", "traceparent": span}):
@@ -44,6 +44,15 @@ def advance(lease: Lease, runtime: Runtime) -> None:
                 drive(attempt)
     except LeaseLost:
         log.info("lease lost: %s#%d", lease.ref, lease.attempt)
+
+
+def _claimed(lease: Lease) -> Execution:
+    execution = hot.one(Execution, {"ref": lease.ref})
+    if execution is None:
+        raise LeaseLost("there is no such execution", execution=lease.ref)
+    if execution.workspace_id is not None:
+        execution.workspace = hot.one(Workspace, {"id": execution.workspace_id})
+    return execution
 
 
 def _corrupt(execution: Execution) -> Fault | None:
@@ -66,7 +75,7 @@ def drive(attempt: Attempt) -> None:
         fault = Fault(code=error.code, message=error.message, retryable=error.retryable, details=error.facts)
         return close(attempt, End(status=Status.FAILED, fault=fault), Leftovers())
     if fixed:
-        first_start.note_guest(attempt, guest)
+        first_start.note_guest(attempt.lease, guest)
     script = Script(attempt, guest, None if fixed else first)
     try:
         ended = _run(attempt, script)

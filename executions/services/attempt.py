@@ -11,7 +11,7 @@ from executions.sandbox.limits import Limits
 from executions.services.guard import Guard
 from executions.services.runtime import Runtime
 from executions.transitions import Lease
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 
 CANCEL_POLL_SECONDS = 0.5  # a cancel is seen within 1 s
 
@@ -62,8 +62,7 @@ class Attempt:
         now = clock.monotonic()
         if not self._cancelled and (look or now - self._asked_at >= CANCEL_POLL_SECONDS):
             self._asked_at = now
-            rows = Execution.objects.filter(pk=self.lease.ref)
-            self._cancelled = rows.exclude(cancel_requested_at=None).exists()
+            self._cancelled = hot.exists(Execution, {"ref": self.lease.ref, "cancel_requested_at": hot.Not(None)})
         return self._cancelled
 
     def note_cancelled(self) -> None:

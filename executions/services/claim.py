@@ -2,18 +2,18 @@
 
 import logging
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Min, OuterRef, Q, Subquery, Window
-from django.db.models.functions import RowNumber
+from django.db import connection
+from django.db.models import Min
 
 from executions.bounds import CallerLoad
 from executions.models import Attempt, Execution, Workspace
-from executions.selectors import holds
 from executions.services.runtime import Runtime
 from executions.states import Kind, Status
 from executions.transitions import Lease, move
-from forge_project.kernel import clock, failpoints
+from forge_project.kernel import clock, failpoints, hot
 from forge_project.kernel.errors import Conflict, Missing
 from forge_project.ledger import restoring
 from forge_project.ledger.events import fact
@@ -51,18 +51,36 @@ def claim_next(runtime: Runtime) -> Lease | None:
     return None
 
 
+# Asked at every wake-up, and far dearer to build by the ORM than to run.
+_TURNS = """SELECT ref, caller_id FROM (
+    SELECT e.ref, e.caller_id, e.created_at, l.served_at,
+        row_number() OVER (PARTITION BY e.caller_id ORDER BY e.created_at, e.ref) AS place
+    FROM executions_execution e
+    LEFT JOIN executions_callerload l ON l.caller_id = e.caller_id
+    LEFT JOIN executions_workspace w ON w.id = e.workspace_id
+    WHERE e.status = 'queued' AND e.quarantined = '' AND (e.due_at IS NULL OR e.due_at <= %s)
+        AND COALESCE(l.running, 0) < %s AND {served} AND {unfilled}
+        AND NOT EXISTS (SELECT 1 FROM executions_hold h WHERE h.released_at IS NULL AND (h.kind = 'everything'
+            OR (h.kind = 'caller' AND e.caller_ref = 'user:' || h.target)
+            OR (h.kind = 'workspace' AND h.target = w.name)
+            OR (h.kind = 'capability' AND (h.target = e.capability OR h.id = e.hold_id))))) turns
+    ORDER BY place, served_at NULLS FIRST, created_at, ref LIMIT %s"""
+_SERVED = {
+    "postgresql": "(w.id IS NULL OR w.hosts @> to_jsonb(%s::text))",
+    "sqlite": "(w.id IS NULL OR EXISTS (SELECT 1 FROM json_each(w.hosts) WHERE value = %s))",
+}
+
+
 def _candidates(runtime: Runtime) -> list[tuple[str, int]]:
-    busy = CallerLoad.objects.filter(running__gte=settings.FORGE_CALLER_RUNNING).values("pk")
-    rows = Execution.objects.filter(status=Status.QUEUED).exclude(caller__in=busy)
-    rows = rows.exclude(caller__in=runtime.filled_by(max(1, settings.FORGE_WORKER_THREADS // 2)))
-    rows = rows.filter(Q(due_at=None) | Q(due_at__lte=clock.now()))
-    rows = rows.filter(Q(workspace=None) | Q(workspace__in=served_here()), quarantined="")
-    rows = holds.free(rows)
-    served = CallerLoad.objects.filter(pk=OuterRef("caller")).values("served_at")
-    place = Window(RowNumber(), partition_by="caller", order_by=["created_at", "ref"])
-    turns = rows.annotate(place=place, served=Subquery(served))
-    turns = turns.order_by("place", F("served").asc(nulls_first=True), "created_at", "ref")
-    return list(turns.values_list("ref", "caller")[:_CANDIDATES])
+    """(ref, caller) of what may run here, in the order of turns; holds as in selectors/holds."""
+    filled = runtime.filled_by(max(1, settings.FORGE_WORKER_THREADS // 2))
+    unfilled = f"e.caller_id NOT IN ({', '.join(['%s'] * len(filled))})" if filled else "TRUE"
+    text = _TURNS.format(served=_SERVED[connection.vendor], unfilled=unfilled)
+    now = connection.ops.adapt_datetimefield_value(clock.now())
+    with connection.cursor() as cursor:
+        cursor.execute(text, [now, settings.FORGE_CALLER_RUNNING, settings.FORGE_HOST_ID, *filled, _CANDIDATES])
+        found: list[tuple[str, int]] = cursor.fetchall()
+        return found
 
 
 def seconds_to_due() -> float:
@@ -81,10 +99,12 @@ def served_here() -> list[int]:
 
 def _claim(ref: str, runtime: Runtime) -> Lease:
     with writing(ref, wait=False) as page:
-        row = Execution.objects.get(pk=ref)
+        row = hot.one(Execution, {"ref": ref})
+        if row is None:
+            raise Missing("no such execution", execution=ref)
         number, now = row.attempt + 1, clock.now()
         event = fact("execution.claimed", attempt=number, worker=str(runtime.worker_id))
-        first = {} if row.started_at else {"started_at": now}
+        first: dict[str, Any] = {} if row.started_at else {"started_at": now}
         move(
             page,
             row,
@@ -99,14 +119,13 @@ def _claim(ref: str, runtime: Runtime) -> Lease:
         )
         _within_cap(row.caller_id, now)
         level = runtime.isolation if row.kind == Kind.SCRIPT else ""
-        Attempt.objects.create(
-            execution=row, number=number, worker_id=runtime.worker_id, started_at=now, isolation=level
-        )
+        made = Attempt(execution=row, number=number, worker_id=runtime.worker_id, started_at=now, isolation=level)
+        hot.insert(made)
     return Lease(ref=ref, attempt=number, worker_id=runtime.worker_id)
 
 
 def _within_cap(caller_id: int, now: datetime) -> None:
     """`move` has counted this one: over the cap, the whole claim is rolled back. Its turn has been."""
-    load = CallerLoad.objects.filter(pk=caller_id, running__lte=settings.FORGE_CALLER_RUNNING)
-    if load.update(running=F("running"), served_at=now) != 1:
+    within = {"caller_id": caller_id, "running": hot.AtMost(settings.FORGE_CALLER_RUNNING)}
+    if hot.update(CallerLoad, within, {"served_at": now}) != 1:
         raise Conflict("this caller runs as much as it may", caller=caller_id)

@@ -17,7 +17,7 @@ from executions.services.locks import workspace_lock
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Status
 from executions.transitions import held
-from forge_project.kernel import clock, failpoints
+from forge_project.kernel import clock, failpoints, hot
 from forge_project.kernel.errors import TooLarge
 from forge_project.ledger.writing import writing
 
@@ -61,12 +61,13 @@ def _write(attempt: Attempt, end: End, left: Leftovers) -> None:
         result = 0 if end.value is NO_VALUE else volume.size(end.value)
         if end.fault is None and (fault := _too_much(execution, kept + result)) is not None:
             end, result = replace(end, status=Status.FAILED, value=NO_VALUE, fault=fault), 0
-        volume.add(execution, kept + result)
+        columns["bytes"] = execution.bytes + kept + result
         if end.fault is None and left.state is not None:
             session_state.commit(execution, left.state, left.writes)
-        if Call.objects.filter(execution=execution, status=CallStatus.UNKNOWN).exists():
+        calls = finish.standing(execution)
+        if any(call.status == CallStatus.UNKNOWN for call in calls):
             end = End(status=Status.UNKNOWN, fault=UNKNOWN_EFFECT, unawaited=end.unawaited)
-        finish.finish(page, execution, replace(end, columns=columns), lease=attempt.lease)
+        finish.finish(page, execution, replace(end, columns=columns), lease=attempt.lease, calls=calls)
     for call, _ in lost:
         settle.discard(call, attempt.execution)
 
@@ -81,8 +82,10 @@ def _too_much(execution: Execution, kept: int) -> Fault | None:
 
 def _observe_lost(attempt: Attempt, written: set[int]) -> list[tuple[Call, settle.Observed]]:
     """Calls still prepared though nothing runs them: their outcome was lost on the way, so the world is looked at."""
-    prepared = Call.objects.filter(execution=attempt.execution, status=CallStatus.PREPARED).exclude(pk__in=written)
-    calls, place = list(prepared.order_by("n")), attempt.execution.workspace
+    prepared = {"execution_id": attempt.execution.pk, "status": CallStatus.PREPARED}
+    lost = tuple(pk for (pk,) in hot.values(Call, ("id",), prepared) if pk not in written)
+    calls = hot.rows(Call, {"id": lost}, order="n") if lost else []
+    place = attempt.execution.workspace
     writes = any(call.effect == Effect.WRITE for call in calls)
     with workspace_lock(place.name, clock.monotonic() + _LOCK_SECONDS) if place and writes else nullcontext():
         return [(call, settle.observe(call, attempt.execution, catalog.find(call.tool))) for call in calls]

@@ -1,8 +1,9 @@
 """The end of an execution, for whoever brings it about: open calls refused, approvals revoked, one terminal event."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from approvals.models import Approval
 from approvals.services.revoke import revoke_in
@@ -14,7 +15,7 @@ from executions.services import journal, sealed, settle, volume
 from executions.services.shapes import Fault
 from executions.states import CallStatus, Interruption, Kind, SideEffect, Status, worst
 from executions.transitions import Lease, move
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.ledger import events
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page
@@ -44,22 +45,46 @@ class End:
     columns: dict[str, Any] | None = None  # active_ms, metrics, termination_unconfirmed …
 
 
-def finish(page: Page, execution: Execution, end: End, *, lease: Lease | None) -> None:
-    """Moves to `end.status` (UNKNOWN included) with everything that belongs to it, in the caller's transaction."""
+class Standing(NamedTuple):
+    """Where one call of an execution stands."""
+
+    status: str
+    effect: str
+    side_effect: str
+    approval_ref: str
+    call_id: str
+
+
+def standing(execution: Execution) -> list[Standing]:
+    """Every call's, of all rounds, in their order."""
+    return [Standing(*row) for row in hot.values(Call, Standing._fields, {"execution_id": execution.pk}, order="n")]
+
+
+def finish(
+    page: Page, execution: Execution, end: End, *, lease: Lease | None, calls: Sequence[Standing] | None = None
+) -> None:
+    """Moves to `end.status` (UNKNOWN included) with everything that belongs to it, in the caller's transaction.
+
+    `calls`: as `standing` read them in this transaction, if it has.
+    """
+    calls = standing(execution) if calls is None else calls
     reason = end.fault.code if end.fault else "the script returned without waiting for it"
     if end.status != Status.UNKNOWN or not may_resume(execution):
-        _give_up_reads(page, execution)
-        refuse_open_calls(page, execution, reason)
-    effect = worst(list(Call.objects.filter(execution=execution).values_list("side_effect", flat=True)))
+        if any(call.status == CallStatus.PREPARED and call.effect in journal.QUIET for call in calls):
+            _give_up_reads(page, execution)
+        if any(call.status in _UNDISPATCHED or call.approval_ref for call in calls):
+            refuse_open_calls(page, execution, reason)
+    effect = worst([call.side_effect for call in calls])  # what was refused just now has had none
     facts = _result(execution, end) if end.fault is None else _error(execution, end.fault)
     facts |= {"unawaited": list(end.unawaited), "due_at": None} | (end.columns or {})
     if end.status == Status.UNKNOWN:
         facts["due_at"] = clock.now() + timedelta(seconds=LOOK_AGAIN_SECONDS)
-        move(page, execution, end.status, _unknown_event(execution), lease=lease, side_effect=effect, **facts)
+        event = _unknown_event(execution, calls)
+        move(page, execution, end.status, event, lease=lease, side_effect=effect, **facts)
     else:
         closed = SideEffect.NOT_APPLIED if effect == SideEffect.NOT_STARTED else effect
         facts |= {"side_effect": closed, "finished_at": clock.now()}
-        move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, **facts)
+        move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, new=True, **facts)
     end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
     volume.account(execution)
 
@@ -72,8 +97,8 @@ def may_resume(execution: Execution) -> bool:
 
 def end_attempt(execution: Execution, ending: str, metrics: dict[str, Any]) -> None:
     """Writes how the current attempt ended, once."""
-    rows = AttemptRow.objects.filter(execution=execution, number=execution.attempt, ended_at=None)
-    rows.update(ended_at=clock.now(), ending=ending, metrics=metrics)
+    current = {"execution_id": execution.pk, "number": execution.attempt, "ended_at": None}
+    hot.update(AttemptRow, current, {"ended_at": clock.now(), "ending": ending, "metrics": metrics})
 
 
 def refuse_open_calls(page: Page, execution: Execution, reason: str) -> None:
@@ -122,6 +147,6 @@ def _event(page: Page, execution: Execution, end: End, effect: SideEffect) -> ev
     )
 
 
-def _unknown_event(execution: Execution) -> events.Event:
-    unknown = Call.objects.filter(execution=execution, status=CallStatus.UNKNOWN).order_by("n")
-    return fact("execution.unknown", attempt=execution.attempt, calls=list(unknown.values_list("call_id", flat=True)))
+def _unknown_event(execution: Execution, calls: Sequence[Standing]) -> events.Event:
+    unknown = [call.call_id for call in calls if call.status == CallStatus.UNKNOWN]
+    return fact("execution.unknown", attempt=execution.attempt, calls=unknown)

@@ -11,7 +11,8 @@ from executions.sandbox.shapes import Start
 from executions.services import lookups, sealed, session_state
 from executions.services.attempt import Attempt
 from executions.services.processes import start_time
-from forge_project.kernel import clock
+from executions.transitions import Lease
+from forge_project.kernel import clock, hot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +40,10 @@ def surroundings(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def note_guest(attempt: Attempt, guest: Guest) -> None:
+def note_guest(lease: Lease, guest: Guest) -> None:
     """Which process the guest is: the reconciler makes sure of its end."""
-    AttemptRow.objects.filter(execution=attempt.lease.ref, number=attempt.lease.attempt).update(
-        guest_pid=guest.pid, guest_start_time=start_time(guest.pid)
-    )
+    mine = {"execution_id": lease.ref, "number": lease.attempt}
+    hot.update(AttemptRow, mine, {"guest_pid": guest.pid, "guest_start_time": start_time(guest.pid)})
 
 
 def make(execution: Execution) -> FirstStart:

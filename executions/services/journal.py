@@ -10,7 +10,7 @@ from executions.services import sealed
 from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect
 from executions.transitions import move_call
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.ledger import operations
 from forge_project.ledger.errors import OperationConflict
 from forge_project.ledger.operations import Outcome, Tool
@@ -50,7 +50,7 @@ def open_call(page: Page, execution: Execution, asked: Asked, capability: Capabi
     family = f"{execution.tool_call_id}~{execution.round}" if execution.round else execution.tool_call_id
     call_id = f"{family}:forge:{asked.n}"
     purpose = sealed.said(execution.ref, asked.purpose)[:MAX_PURPOSE]
-    call = Call.objects.create(
+    call = Call(
         execution=execution,
         round=execution.round,
         n=asked.n,
@@ -66,6 +66,7 @@ def open_call(page: Page, execution: Execution, asked: Asked, capability: Capabi
         purpose=purpose,
         requested_at=clock.now(),
     )
+    hot.insert(call)
     operations.request(page, tool(call), purpose, new=True)
     return call
 

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import F
 
 from executions.bounds import CallerLoad
+from forge_project.kernel import hot
 from forge_project.kernel.errors import TooMany
 
 log = logging.getLogger("forge.queue")
@@ -17,11 +17,17 @@ RETRY_SECONDS = 5
 
 def take_place(caller: User) -> None:
     """The queue cap, by conditional UPDATE: a race can't pass it. Raises TooMany. `move` does the counting."""
-    CallerLoad.objects.bulk_create([CallerLoad(caller=caller)], ignore_conflicts=True)
-    free = CallerLoad.objects.filter(pk=caller.pk, queued__lt=settings.FORGE_CALLER_QUEUED)
-    if free.update(queued=F("queued")) != 1:
-        limit = settings.FORGE_CALLER_QUEUED
-        raise TooMany("this caller's queue is full", rule="queue.full", limit=limit, retry_after=RETRY_SECONDS)
+    limit = settings.FORGE_CALLER_QUEUED
+    if not _free(caller, limit):
+        hot.insert(CallerLoad(caller=caller), ignore=True)  # its first request, maybe
+        if not _free(caller, limit):
+            raise TooMany("this caller's queue is full", rule="queue.full", limit=limit, retry_after=RETRY_SECONDS)
+
+
+def _free(caller: User, limit: int) -> bool:
+    """Locks the row, if the queue has room."""
+    free = {"caller_id": caller.pk, "queued": hot.AtMost(limit - 1)}
+    return hot.update(CallerLoad, free, {"queued": hot.Plus(0)}) == 1
 
 
 @contextmanager
@@ -30,7 +36,7 @@ def counted(caller: User) -> Iterator[None]:
     try:
         yield
     except TooMany as full:
-        CallerLoad.objects.bulk_create([CallerLoad(caller=caller)], ignore_conflicts=True)
-        CallerLoad.objects.filter(pk=caller.pk).update(refused=F("refused") + 1)
+        hot.insert(CallerLoad(caller=caller), ignore=True)
+        hot.update(CallerLoad, {"caller_id": caller.pk}, {"refused": hot.Plus(1)})
         log.warning("queue_rejected: %s: %s", caller.get_username(), full.facts["rule"])
         raise

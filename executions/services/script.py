@@ -23,7 +23,7 @@ from executions.services.calls import Job, Report
 from executions.services.close import Leftovers
 from executions.services.ending import Ending, Parked, Stopped
 from executions.services.faults import log
-from executions.services.first_start import FirstStart, note_guest
+from executions.services.first_start import FirstStart
 from executions.services.journal import Ended
 from executions.services.rejections import reject_decided, unavailable
 from executions.states import CallStatus
@@ -156,9 +156,9 @@ class Script:
         batch = self._batch
         recorded = RecordedTurn(self._turn, batch.given, batch.grant, batch.now, said, batch.catalog)
         start = self._first.columns(self._attempt) if self._first else {}
-        if self._first:  # a resumed guest was noted before its replay
-            note_guest(self._attempt, self.guest)
-        opened = turns.commit(self._attempt.guard, self._attempt.execution, turn, recorded, self._unwritten, **start)
+        new = self.guest if self._first else None  # a resumed guest was noted before its replay
+        attempt = self._attempt
+        opened = turns.commit(attempt.guard, attempt.execution, turn, recorded, self._unwritten, guest=new, **start)
         self._first, self._unwritten = None, []
         for one in opened:
             if one.capability is None:

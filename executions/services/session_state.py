@@ -9,13 +9,14 @@ from executions.errors import StateChanged
 from executions.models import Execution, SessionValue
 from executions.sandbox.shapes import StateWrite
 from executions.services import sealed
+from forge_project.kernel import hot
 
 Snapshot = dict[str, list[Any]]  # key -> [version, present, value], as it is sealed with the execution
 
 
 def snapshot(execution: Execution) -> Snapshot:
     """Every key of the caller's session as it is now; a deleted key keeps its version."""
-    rows = SessionValue.objects.filter(**_session(execution))
+    rows = hot.rows(SessionValue, _session(execution))
     return {row.key: [row.version, *_opened(row)] for row in rows}
 
 

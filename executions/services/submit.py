@@ -7,19 +7,19 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from uuid6 import uuid7
 
 from approvals.models import Agent
 from executions.errors import IdempotencyConflict
-from executions.models import Execution, Workspace
+from executions.models import Execution, Workspace, WorkspaceAccess
 from executions.services import hints, sealed, volume
 from executions.services.places import counted, take_place
 from executions.services.rounds import ask_again, may_ask_again
 from executions.services.submission import Submission
 from executions.states import Kind, SideEffect, Status
 from executions.transitions import move
-from forge_project.kernel import actors, clock, failpoints
+from forge_project.kernel import actors, clock, failpoints, hot
 from forge_project.kernel.errors import Denied, TooMany, Unidentified
 from forge_project.kernel.log import trace
 from forge_project.kernel.log.event import event
@@ -92,8 +92,8 @@ def lookup(asked: Submission) -> Execution | None:
 
 
 def _find(asked: Submission, bound: dict[str, Any]) -> Submitted | None:
-    mine = Execution.objects.filter(caller=asked.caller, capability=asked.capability, idempotency_key=asked.key)
-    row = mine.select_related("workspace").first()
+    mine = {"caller_id": asked.caller.pk, "capability": asked.capability, "idempotency_key": asked.key}
+    row = hot.one(Execution, mine)
     if row is None:
         return None
     if not settings.FORGE_FINGERPRINTS.match(row.input_fingerprint, bound):
@@ -120,7 +120,7 @@ def _principal(asked: Submission) -> User | None:
     """Checks who asks; the user on whose behalf, if one is named."""
     if not asked.caller.is_active:
         raise Unidentified("this account is not active")
-    agent = Agent.objects.filter(user=asked.caller).first()
+    agent = hot.one(Agent, {"user_id": asked.caller.pk})
     if agent is None:
         raise Denied("only an agent's account submits work", rule="caller.no_agent")
     if not asked.on_behalf_of:
@@ -134,8 +134,10 @@ def _principal(asked: Submission) -> User | None:
 def _workspace(asked: Submission) -> Workspace | None:
     if not asked.workspace:
         return None
-    row = Workspace.objects.filter(name=asked.workspace, access__user=asked.caller).first()
-    if row is None:  # not there and not granted look alike from outside
+    row = hot.one(Workspace, {"name": asked.workspace})
+    granted = {"user_id": asked.caller.pk}
+    if row is None or not hot.exists(WorkspaceAccess, granted | {"workspace_id": row.pk}):
+        # Not there and not granted look alike from outside.
         raise Denied("this workspace is not granted to the caller", rule="workspace.not_granted", path="/workspace")
     return row
 
@@ -148,15 +150,14 @@ def _accept(
     identity = Identity(
         invocation_id=ref, session_id=row.session_id, run_id=row.run_id, turn_id=row.turn_id, owner=row.caller_ref
     )
-    with transaction.atomic():
-        with writing(ref, opening=identity) as page:
-            row.save(force_insert=True)
-            page.add(_submitted(row))
-            queued = fact("execution.queued", reason="submitted")
-            take_place(asked.caller)
-            move(page, row, Status.QUEUED, queued, lease=None)
-            volume.account(row)
-            failpoints.reach("submit.before_commit")
+    with writing(ref, opening=identity) as page:
+        hot.insert(row)
+        page.add(_submitted(row))
+        queued = fact("execution.queued", reason="submitted")
+        take_place(asked.caller)
+        move(page, row, Status.QUEUED, queued, lease=None)
+        volume.account(row)
+        failpoints.reach("submit.before_commit")
         hints.send_on_commit()
     return row
 

@@ -8,16 +8,17 @@ from typing import Any
 from approvals.policy import DEFAULT, Question, Verdict, rules_of
 from executions.capabilities.base import Capability, validate_input
 from executions.models import Call, Execution
+from executions.sandbox.guest import Guest
 from executions.sandbox.replay import SLEEP, RecordedTurn
 from executions.sandbox.shapes import Asked, Turn
-from executions.services import asking, catalog, journal, sleeping, streams, volume
+from executions.services import asking, catalog, first_start, journal, sleeping, streams, volume
 from executions.services.boundary import denied
 from executions.services.faults import fault_of
 from executions.services.guard import Guard
 from executions.services.journal import Ended
 from executions.services.shapes import Fault
 from executions.transitions import held
-from forge_project.kernel import clock, failpoints
+from forge_project.kernel import clock, failpoints, hot
 from forge_project.kernel.errors import Invalid
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page, writing
@@ -39,15 +40,18 @@ def commit(
     turn: Turn,
     recorded: RecordedTurn,
     outcomes: Sequence[tuple[Call, Ended]],
+    *,
+    guest: Guest | None = None,
     **start: Any,
 ) -> list[Opened]:
     """Outcomes not yet durable, `forge.turn`, this turn's calls with their verdicts, T1 of every read allowed.
 
-    `execution` as it was at the claim; `start` are columns first known now (engine, sealed_start …).
+    `execution` as it was at the claim; `guest` and `start` (engine, sealed_start …) are first known now.
     """
     failpoints.reach("t1.before")
     questions = pose(execution, asked_in(turn))
-    opened = asking.settled(lambda: _write(guard, turn, recorded, outcomes, questions, start), questions.values())
+    write = partial(_write, guard, turn, recorded, outcomes, questions, guest, start)
+    opened = asking.settled(write, questions.values())
     failpoints.reach("t1.after")
     return opened
 
@@ -74,6 +78,7 @@ def _write(
     recorded: RecordedTurn,
     outcomes: Sequence[tuple[Call, Ended]],
     questions: Mapping[int, Question],
+    guest: Guest | None,
     start: dict[str, Any],
 ) -> list[Opened]:
     with writing(guard.lease.ref) as page:
@@ -86,14 +91,10 @@ def _write(
         opened = [open_one(page, guard, execution, asked, verdicts.get(asked.n)) for asked in asked_in(turn)]
         streams.append(execution, [turn])
         said = {"progress": told} if (told := streams.progress([turn], execution.ref)) else {}
-        Execution.objects.filter(pk=execution.pk).update(
-            turns=recorded.number,
-            crashes=0,
-            updated_at=clock.now(),
-            bytes=kept,
-            **said,
-            **start,
-        )
+        told = {"turns": recorded.number, "crashes": 0, "updated_at": clock.now(), "bytes": kept}
+        hot.update(Execution, {"ref": execution.pk}, told | said | start)
+        if guest is not None:
+            first_start.note_guest(guard.lease, guest)
     return opened
 
 

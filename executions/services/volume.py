@@ -6,16 +6,22 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import F, Q, Sum
 
-from executions.bounds import CallerDay
 from executions.models import Execution
-from forge_project.kernel import canonical, clock
+from forge_project.kernel import canonical, clock, hot
 from forge_project.kernel.errors import TooLarge, TooMany
 
+_DUE = "SELECT ref, caller_id, bytes - bytes_told AS added FROM executions_execution WHERE ref = %s"
 _ADD = """INSERT INTO executions_callerday (caller_id, day, bytes)
-    SELECT caller_id, %s, bytes - bytes_told FROM executions_execution WHERE ref = %s AND bytes <> bytes_told
+    SELECT caller_id, {day}, added FROM {due} WHERE added <> 0
     ON CONFLICT (caller_id, day) DO UPDATE SET bytes = executions_callerday.bytes + EXCLUDED.bytes"""
+_TELL = "UPDATE executions_execution SET bytes_told = bytes WHERE ref = %s"
+_BOTH = f"WITH due AS ({_DUE}), told AS ({_TELL}) " + _ADD.format(day="%s::date", due="due")
+_FIRST = _ADD.format(day="%s", due=f"({_DUE}) due")
+
+# Asked for at every submission.
+_STORED = """SELECT COALESCE(SUM(CASE WHEN day = %s THEN bytes END), 0), COALESCE(SUM(bytes), 0)
+    FROM executions_callerday WHERE caller_id = %s AND day >= %s"""
 
 
 def size(value: Any) -> int:
@@ -33,15 +39,18 @@ def within(execution: Execution, added: int) -> int:
 
 def add(execution: Execution, added: int) -> None:
     """Counts what has to be kept whatever the limit says: an outcome that happened. The next turn meets the limit."""
-    Execution.objects.filter(pk=execution.pk).update(bytes=F("bytes") + added)
+    hot.update(Execution, {"ref": execution.pk}, {"bytes": hot.Plus(added)})
 
 
 def account(execution: Execution) -> None:
     """Puts what is new on the caller's day; the last write of a transaction."""
+    ref, day = execution.pk, clock.now().date()
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, [clock.now().date(), execution.pk])
-        if cursor.rowcount:
-            cursor.execute("UPDATE executions_execution SET bytes_told = bytes WHERE ref = %s", [execution.pk])
+        if connection.vendor == "postgresql":
+            cursor.execute(_BOTH, [ref, ref, day])
+        else:
+            cursor.execute(_FIRST, [day, ref])
+            cursor.execute(_TELL, [ref])
 
 
 def refuse_over(caller: User) -> None:
@@ -60,6 +69,7 @@ def refuse_over(caller: User) -> None:
 
 
 def _stored(caller: User, today: date, since: date) -> tuple[int, int]:
-    rows = CallerDay.objects.filter(caller=caller, day__gte=since)
-    found = rows.aggregate(ever=Sum("bytes"), today=Sum("bytes", filter=Q(day=today)))
-    return found["today"] or 0, found["ever"] or 0
+    with connection.cursor() as cursor:
+        cursor.execute(_STORED, [today, caller.pk, since])
+        today_bytes, ever = cursor.fetchone()
+    return int(today_bytes), int(ever)

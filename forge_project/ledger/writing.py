@@ -210,7 +210,8 @@ def _opened(identity: Identity, opened_by: str) -> Page:
         if not ID.fullmatch(getattr(identity, name)):
             raise Invalid("ids are 1-200 visible ASCII characters", path=f"/{name}", rule="ledger.id")
     ours = (identity.invocation_id, identity.session_id, identity.run_id, identity.turn_id, identity.owner)
-    statements.open_invocation((*ours, identity.genesis(), PROTOCOL, opened_by, ""))
+    if statements.open_invocation((*ours, identity.genesis(), PROTOCOL, opened_by, "")):
+        return Page(identity, (0, identity.genesis()), False, opened_by, "")  # whoever inserts a row has its lock
     page = locked(identity.invocation_id, wait=True)
     if page.identity != identity:
         raise IdentityConflict(
