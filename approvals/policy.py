@@ -7,11 +7,10 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from django.db import connection
-
 from approvals.conditions import Subject
 from approvals.errors import Unasked
 from approvals.states import Decision, Effect, Risk
+from forge_project.kernel import plain
 
 # Part of every dispatch, and dearer to build by the ORM than to run.
 _LIVE_RULES = """SELECT name, version, capability, decision, reason, workspace, workspace_kind, isolation, effects,
@@ -144,9 +143,7 @@ _MOST_CALLERS = 1000
 
 def rules_of(caller: str, *, hopeful: bool = False) -> Rules:
     """The live rules that may speak of this caller. `hopeful`: without a subject, conditions help the call."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LIVE_RULES, [caller, caller])
-        rules = Rules([Rule(*row) for row in cursor.fetchall()], hopeful=hopeful)
+    rules = Rules([Rule(*row) for row in plain.rows(_LIVE_RULES, [caller, caller])], hopeful=hopeful)
     if len(_recent) >= _MOST_CALLERS and caller not in _recent:
         _recent.clear()
     _recent[caller] = rules

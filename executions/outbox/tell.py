@@ -3,12 +3,10 @@
 import hashlib
 import json
 
-from django.db import connection
-
 from executions.models import Execution
 from executions.outbox.models import Delivery, Signal, SignalKind
 from executions.states import TERMINAL, Status
-from forge_project.kernel import clock, hot
+from forge_project.kernel import clock, hot, plain
 
 _GIVEN_BACK = frozenset(("drained",))  # back in the queue in good order: nothing was interrupted
 # Asked at every signal, and dearer to build by the ORM than to run.
@@ -47,10 +45,7 @@ def tell(execution: Execution, kind: SignalKind, *, approval_ref: str = "", appr
 
 def _fan_out(row: Signal, caller_id: int) -> None:
     """A delivery to each webhook that wants it, in the same transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LISTENING, [caller_id])
-        listening = cursor.fetchall()
-    for ref, kinds in listening:
+    for ref, kinds in plain.rows(_LISTENING, [caller_id]):
         if row.kind in json.loads(kinds):
             hot.insert(Delivery(webhook_id=ref, signal=row, due_at=row.created_at), ignore=True)
 

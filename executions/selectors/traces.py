@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
-
 from approvals.models import Approval
 from approvals.states import State
 from executions.bounds import Hold
 from executions.models import Execution
 from executions.selectors import holds
 from executions.states import TERMINAL
-from forge_project.kernel import hot
+from forge_project.kernel import hot, plain
 from forge_project.ledger.models import Invocation
 from forge_project.ledger.selectors import Receipt
 
@@ -65,10 +63,7 @@ def of(rows: Iterable[Execution]) -> dict[str, Traces]:
 def _read(text: str, refs: list[str]) -> list[tuple[Any, ...]]:
     if not refs:
         return []
-    with connection.cursor() as cursor:
-        cursor.execute(text.format(refs=", ".join(["%s"] * len(refs))), refs)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+    return plain.rows(text.format(refs=", ".join(["%s"] * len(refs))), refs)
 
 
 def _held(rows: list[Execution]) -> Iterable[tuple[Execution, Hold]]:

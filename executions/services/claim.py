@@ -13,7 +13,7 @@ from executions.models import Attempt, Execution, Workspace
 from executions.services.runtime import Runtime
 from executions.states import Kind, Status
 from executions.transitions import Lease, move
-from forge_project.kernel import clock, failpoints, hot
+from forge_project.kernel import clock, failpoints, hot, plain
 from forge_project.kernel.errors import Conflict, Missing
 from forge_project.ledger import restoring
 from forge_project.ledger.events import fact
@@ -77,10 +77,8 @@ def _candidates(runtime: Runtime) -> list[tuple[str, int]]:
     unfilled = f"e.caller_id NOT IN ({', '.join(['%s'] * len(filled))})" if filled else "TRUE"
     text = _TURNS.format(served=_SERVED[connection.vendor], unfilled=unfilled)
     now = connection.ops.adapt_datetimefield_value(clock.now())
-    with connection.cursor() as cursor:
-        cursor.execute(text, [now, settings.FORGE_CALLER_RUNNING, settings.FORGE_HOST_ID, *filled, _CANDIDATES])
-        found: list[tuple[str, int]] = cursor.fetchall()
-        return found
+    given = [now, settings.FORGE_CALLER_RUNNING, settings.FORGE_HOST_ID, *filled, _CANDIDATES]
+    return [(ref, caller) for ref, caller in plain.rows(text, given)]
 
 
 def seconds_to_due() -> float:

@@ -6,6 +6,8 @@ transaction writes at a time anyway.
 
 from django.db import connection
 
+from forge_project.kernel import plain
+
 _KEY = 0x464F5247  # "FORG": of all advisory locks on this database, ours
 
 
@@ -21,5 +23,4 @@ def enter() -> None:
 
 def _lock(function: str) -> None:
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT {function}(%s)", [_KEY])
+        plain.one(f"SELECT {function}(%s)", [_KEY])

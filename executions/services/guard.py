@@ -4,8 +4,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from django.db import connection
-
 from executions.bounds import Hold
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost, WorkspaceNotGranted
 from executions.models import Execution
@@ -14,7 +12,7 @@ from executions.services import gate
 from executions.services.runtime import Runtime
 from executions.states import Access
 from executions.transitions import Lease, held
-from forge_project.kernel import clock
+from forge_project.kernel import clock, plain
 from forge_project.kernel.errors import NotReady, Unidentified
 from forge_project.ledger import restoring
 from forge_project.ledger.writing import Page
@@ -64,9 +62,8 @@ def _holds(execution: Execution, tools: Sequence[str]) -> Hold | None:
 
 def _still_stands(execution: Execution, *, writes: bool) -> bool:
     """Whether any hold stands. Unidentified for an account closed meanwhile, WorkspaceNotGranted for a lost grant."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STANDING, [execution.workspace_id, execution.caller_id])
-        active, mode, held_back = cursor.fetchone()
+    found = plain.one(_STANDING, [execution.workspace_id, execution.caller_id])
+    active, mode, held_back = found or (False, None, False)
     if not active:
         raise Unidentified("the caller's account is not active", caller=execution.caller_ref)
     if execution.workspace_id is not None and (mode is None or (writes and mode != Access.WRITE)):

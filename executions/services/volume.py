@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from executions.models import Execution
-from forge_project.kernel import canonical, clock, hot
+from forge_project.kernel import canonical, clock, hot, plain
 from forge_project.kernel.errors import TooLarge, TooMany
 
 _DUE = "SELECT ref, caller_id, bytes - bytes_told AS added FROM executions_execution WHERE ref = %s"
@@ -45,12 +45,11 @@ def add(execution: Execution, added: int) -> None:
 def account(execution: Execution) -> None:
     """Puts what is new on the caller's day; the last write of a transaction."""
     ref, day = execution.pk, clock.now().date()
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute(_BOTH, [ref, ref, day])
-        else:
-            cursor.execute(_FIRST, [day, ref])
-            cursor.execute(_TELL, [ref])
+    if connection.vendor == "postgresql":
+        plain.run(_BOTH, [ref, ref, day])
+    else:
+        plain.run(_FIRST, [day, ref])
+        plain.run(_TELL, [ref])
 
 
 def refuse_over(caller: User) -> None:
@@ -69,7 +68,5 @@ def refuse_over(caller: User) -> None:
 
 
 def _stored(caller: User, today: date, since: date) -> tuple[int, int]:
-    with connection.cursor() as cursor:
-        cursor.execute(_STORED, [today, caller.pk, since])
-        today_bytes, ever = cursor.fetchone()
-    return int(today_bytes), int(ever)
+    found = plain.one(_STORED, [today, caller.pk, since]) or (0, 0)
+    return int(found[0]), int(found[1])

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from django.db import connection, router
 from django.db.models import Field, Model
 
+from forge_project.kernel import plain
+
 M = TypeVar("M", bound=Model)
 
 
@@ -40,9 +42,7 @@ def update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, An
     """Sets `values` in the rows that equal `where` (None: IS NULL; a tuple: any of it); how many there were."""
     text = _update(model, tuple((name, isinstance(value, Plus)) for name, value in values.items()), _shape(where))
     given = [_adapted(model, name, value.by if isinstance(value, Plus) else value) for name, value in values.items()]
-    with connection.cursor() as cursor:
-        cursor.execute(text, [*given, *_given(model, where)])
-        return int(cursor.rowcount)
+    return plain.run(text, [*given, *_given(model, where)])
 
 
 def insert(row: Model, *, ignore: bool = False) -> bool:
@@ -50,10 +50,9 @@ def insert(row: Model, *, ignore: bool = False) -> bool:
     fields = [field for field in row._meta.concrete_fields if not _automatic(field)]
     values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
     key = next((field for field in row._meta.concrete_fields if _automatic(field)), None)
-    with connection.cursor() as cursor:
-        cursor.execute(_insert(type(row), ignore), values)
-        made = cursor.fetchone() if key is not None else cursor.rowcount
-    if key is not None and made:
+    text = _insert(type(row), ignore)
+    made = plain.run(text, values) if key is None else plain.one(text, values)
+    if key is not None and isinstance(made, tuple):
         setattr(row, key.attname, made[0])
     row._state.adding, row._state.db = False, router.db_for_write(type(row), instance=row)
     return bool(made)
@@ -62,14 +61,14 @@ def insert(row: Model, *, ignore: bool = False) -> bool:
 def exists(model: type[Model], where: Mapping[str, Any]) -> bool:
     """Whether any row equals `where`."""
     pk = str(model._meta.pk.attname)
-    return bool(_rows(_select(model, (pk,), _shape(where), "", 1), _given(model, where)))
+    return plain.one(_select(model, (pk,), _shape(where), "", 1), _given(model, where)) is not None
 
 
 def values(
     model: type[Model], names: tuple[str, ...], where: Mapping[str, Any], *, order: str = "", limit: int | None = None
 ) -> list[tuple[Any, ...]]:
     """Columns of the rows that equal `where`."""
-    found = _rows(_select(model, names, _shape(where), order, limit), _given(model, where))
+    found = plain.rows(_select(model, names, _shape(where), order, limit), _given(model, where))
     return [_read(model, names, row) for row in found]
 
 
@@ -92,13 +91,6 @@ def one(model: type[M], where: Mapping[str, Any], *, without: frozenset[str] = f
     return next(iter(rows(model, where, limit=1, without=without)), None)
 
 
-def _rows(text: str, given: list[Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(text, given)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
-
-
 def _shape(where: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((name, _test(value)) for name, value in where.items())
 
@@ -109,7 +101,7 @@ def _test(value: Any) -> str:
     if isinstance(value, AtMost):
         return "<= %s"
     if isinstance(value, tuple):
-        return f"IN ({', '.join(['%s'] * len(value))})"
+        return f"IN ({', '.join(['%s'] * len(value)) or 'NULL'})"  # of nothing: no row
     return "IS NULL" if value is None else "= %s"
 
 

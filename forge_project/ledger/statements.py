@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection
 
-from forge_project.kernel import failpoints
+from forge_project.kernel import failpoints, plain
 
 EVENT = [
     "invocation_id",
@@ -33,12 +33,12 @@ _INVOCATION = (
 def lock_invocation(invocation_id: str, *, wait: bool) -> tuple[Any, ...] | None:
     """The columns of _INVOCATION, its row locked; None: absent or held."""
     lock = "" if connection.vendor == "sqlite" else " FOR UPDATE" if wait else " FOR UPDATE SKIP LOCKED"
-    return _one(f"SELECT {_INVOCATION} FROM ledger_invocation WHERE id = %s{lock}", [invocation_id])  # noqa: S608
+    return plain.one(f"SELECT {_INVOCATION} FROM ledger_invocation WHERE id = %s{lock}", [invocation_id])  # noqa: S608
 
 
 def open_invocation(values: Sequence[Any]) -> bool:
     """Inserts (id, session, run, turn, owner, head_hash, protocol, opened_by, follows); False if it is there."""
-    made = _run(
+    made = plain.run(
         "INSERT INTO ledger_invocation (id, session_id, run_id, turn_id, owner, head_hash, protocol, opened_by, "
         "follows, head_seq, sealed_at, successors, checkpointed_seq) "
         "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 0, '', 0, 0) ON CONFLICT DO NOTHING",
@@ -49,19 +49,18 @@ def open_invocation(values: Sequence[Any]) -> bool:
 
 def count_successor(invocation_id: str, number: int) -> None:
     """Says on the first of a family how many follow it."""
-    _run("UPDATE ledger_invocation SET successors = %s WHERE id = %s", [number, invocation_id])
+    plain.run("UPDATE ledger_invocation SET successors = %s WHERE id = %s", [number, invocation_id])
 
 
 def known_events(owner: str, event_ids: Sequence[str]) -> dict[str, tuple[str, str, str, int]]:
     """Those of `event_ids` this owner has: id -> (invocation, payload, source, seq)."""
     marks = ", ".join(["%s"] * len(event_ids))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT event_id, invocation_id, payload, source, seq FROM ledger_event "  # noqa: S608  # only marks vary
-            f"WHERE owner = %s AND event_id IN ({marks})",
-            [owner, *event_ids],
-        )
-        return {row[0]: row[1:] for row in cursor.fetchall()}
+    found = plain.rows(
+        "SELECT event_id, invocation_id, payload, source, seq FROM ledger_event "  # noqa: S608  # only marks vary
+        f"WHERE owner = %s AND event_id IN ({marks})",
+        [owner, *event_ids],
+    )
+    return {row[0]: (row[1], row[2], row[3], row[4]) for row in found}
 
 
 def append(
@@ -80,18 +79,18 @@ def append(
     moved = [*head, sealed_at, invocation_id, rows[0][1] - 1]
     together = connection.vendor == "postgresql"
     for part in parts[:-1] if together else parts:
-        _run(f"{_INSERT} VALUES {_marks(part)}", _values(part))
+        plain.run(f"{_INSERT} VALUES {_marks(part)}", _values(part))
     if together:
         part = parts[-1]
         new = _WITH_OPERATIONS.format(marks=", ".join([_OPERATION_ROW] * len(operations))) if operations else ""
         values = [*moved, *_values(operations), *_values(part)]
-        landed = _run(_WITH_HEAD.format(new=new, marks=_marks(part)), values) == len(part)
+        landed = plain.run(_WITH_HEAD.format(new=new, marks=_marks(part)), values) == len(part)
         failpoints.reach("ledger.after_insert")
         return landed
     if operations:
-        _run(_INSERT_OPERATION + ", ".join([_OPERATION_ROW] * len(operations)), _values(operations))
+        plain.run(_INSERT_OPERATION + ", ".join([_OPERATION_ROW] * len(operations)), _values(operations))
     failpoints.reach("ledger.after_insert")
-    return _run(_MOVE_HEAD, moved) == 1
+    return plain.run(_MOVE_HEAD, moved) == 1
 
 
 _INSERT = f"INSERT INTO ledger_event ({', '.join(EVENT)})"
@@ -121,12 +120,12 @@ def _values(part: Sequence[Sequence[Any]]) -> list[Any]:
 
 def insert_operation(values: Sequence[Any]) -> bool:
     """Inserts (operation, invocation, call, tool, digest, mode, attempt, state); False if it is there."""
-    return _run(f"{_INSERT_OPERATION}{_OPERATION_ROW} ON CONFLICT DO NOTHING", values) == 1
+    return plain.run(f"{_INSERT_OPERATION}{_OPERATION_ROW} ON CONFLICT DO NOTHING", values) == 1
 
 
 def operation(operation_id: str) -> tuple[str, str, str, str, int, int, str] | None:
     """(invocation, call, digest, state, attempt, version, tool)."""
-    found = _one(
+    found = plain.one(
         "SELECT invocation_id, call_id, args_digest, state, attempt, version, tool FROM ledger_operation "
         "WHERE operation_id = %s",
         [operation_id],
@@ -137,7 +136,7 @@ def operation(operation_id: str) -> tuple[str, str, str, str, int, int, str] | N
 def move_operation(operation_id: str, was: tuple[str, int], state: str, attempt: int) -> bool:
     """From (state, version) to `state`, version + 1; False if it is elsewhere."""
     return (
-        _run(
+        plain.run(
             "UPDATE ledger_operation SET state = %s, attempt = %s, version = version + 1 "
             "WHERE operation_id = %s AND state = %s AND version = %s",
             [state, attempt, operation_id, *was],
@@ -149,7 +148,7 @@ def move_operation(operation_id: str, was: tuple[str, int], state: str, attempt:
 def commit_outcome(operation_id: str) -> bool:
     """From prepared to outcome_committed; False if it is not prepared."""
     return (
-        _run(
+        plain.run(
             "UPDATE ledger_operation SET state = 'outcome_committed', version = version + 1 "
             "WHERE operation_id = %s AND state = 'prepared'",
             [operation_id],
@@ -161,7 +160,7 @@ def commit_outcome(operation_id: str) -> bool:
 def note_handle(operation_id: str, attempt: int, handle: str) -> bool:
     """Keeps the handle of a prepared operation; False if this attempt has not prepared it."""
     return (
-        _run(
+        plain.run(
             "UPDATE ledger_operation SET external_handle = %s "
             "WHERE operation_id = %s AND state = 'prepared' AND attempt = %s",
             [handle, operation_id, attempt],
@@ -172,17 +171,4 @@ def note_handle(operation_id: str, attempt: int, handle: str) -> bool:
 
 def has_streams(invocation_id: str) -> bool:
     """Whether anything live hangs on it."""
-    return _one("SELECT 1 FROM ledger_stream WHERE invocation_id = %s LIMIT 1", [invocation_id]) is not None
-
-
-def _one(statement: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        found: tuple[Any, ...] | None = cursor.fetchone()
-        return found
-
-
-def _run(statement: str, values: Sequence[Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return int(cursor.rowcount)
+    return plain.one("SELECT 1 FROM ledger_stream WHERE invocation_id = %s LIMIT 1", [invocation_id]) is not None

@@ -1,0 +1,53 @@
+"""SQL text as the busiest transactions use it. PostgreSQL prepares it once a connection: planning it anew each time
+cost more than running it (measured here: 14 ms of the server's time an execution, 64 statements)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+
+MOST_PREPARED = 400  # on one connection; the driver forgets the least used beyond
+_NEVER = 2**31 - 1  # executions until the driver prepares a statement of its own accord
+
+
+def run(text: str, given: Sequence[Any]) -> int:
+    """Runs a statement; how many rows it touched."""
+    with _executed(text, given) as cursor:
+        return int(cursor.rowcount)
+
+
+def rows(text: str, given: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Every row."""
+    with _executed(text, given) as cursor:
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
+
+
+def one(text: str, given: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The first row, or None."""
+    with _executed(text, given) as cursor:
+        found: tuple[Any, ...] | None = cursor.fetchone()
+        return found
+
+
+def _executed(text: str, given: Sequence[Any]) -> Any:
+    """A cursor to be closed. Where somebody listens to this connection's statements, Django's own runs them."""
+    if connection.vendor != "postgresql" or connection.queries_logged or connection.execute_wrappers:
+        cursor = connection.cursor()
+        cursor.execute(text, given)
+        return cursor
+    return _prepared(text, given)
+
+
+def _prepared(text: str, given: Sequence[Any]) -> Any:
+    from psycopg import Cursor  # is there where PostgreSQL is used
+
+    connection.ensure_connection()
+    connection.validate_no_broken_transaction()
+    with connection.wrap_database_errors:
+        driver = connection.connection
+        if (
+            driver.prepare_threshold is None
+        ):  # Django's way of preparing nothing; ours: nothing that does not ask for it
+            driver.prepare_threshold, driver.prepared_max = _NEVER, MOST_PREPARED
+        return Cursor(driver).execute(text, given, prepare=True)
