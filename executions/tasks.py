@@ -5,8 +5,10 @@ import os
 import sys
 from typing import Any
 
-from celery import shared_task
+from celery import Task, shared_task
 from celery.signals import worker_init, worker_ready, worker_shutdown, worker_shutting_down
+from celery.worker.request import Request
+from django.conf import settings
 from django.db import DatabaseError
 
 from executions.services.worker import WorkerProcess
@@ -17,7 +19,24 @@ log = logging.getLogger("forge.worker")
 _process: list[WorkerProcess] = []  # one per process, from worker_init to worker_shutdown
 
 
-@shared_task(name="executions.advance", bind=True, acks_late=True, ignore_result=True)
+class Taken(Request):
+    """A message nobody waits for an answer to, where the queue says so: kombu would send Redis one all the same."""
+
+    def acknowledge(self) -> None:
+        """Tells the broker, if it wants to know."""
+        if settings.CELERY_TASK_QUEUES[0].no_ack:
+            self.acknowledged = True
+        else:
+            super().acknowledge()
+
+
+class Hinted(Task[Any, None]):
+    """A task that is only a hint."""
+
+    Request = f"{__name__}:Taken"
+
+
+@shared_task(name="executions.advance", bind=True, ignore_result=True, base=Hinted)
 def advance(self: Any) -> None:
     """A hint: look for work. What an attempt is traced by stands in its row: a hint may be lost or doubled."""
     told = self.request.headers or {}
@@ -26,7 +45,7 @@ def advance(self: Any) -> None:
         process.look()
 
 
-@shared_task(name="executions.reconcile", acks_late=True, ignore_result=True)
+@shared_task(name="executions.reconcile", ignore_result=True, base=Hinted)
 def reconcile() -> None:
     """A hint: settle what dead workers left."""
     for process in _process:
