@@ -8,11 +8,12 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from executions.bounds import CallerLoad
+from executions.bounds import CallerLoad, CallerRefused
 from forge_project.kernel.errors import TooMany
 
 log = logging.getLogger("forge.queue")
 RETRY_SECONDS = 5
+CAPS = ("queue.full", "bytes.day", "bytes.all")  # the rules that `counted` sees
 
 
 def take_place(caller: User) -> None:
@@ -30,7 +31,8 @@ def counted(caller: User) -> Iterator[None]:
     try:
         yield
     except TooMany as full:
-        CallerLoad.objects.bulk_create([CallerLoad(caller=caller)], ignore_conflicts=True)
-        CallerLoad.objects.filter(pk=caller.pk).update(refused=F("refused") + 1)
+        mine = {"caller": caller, "rule": full.facts["rule"]}
+        CallerRefused.objects.bulk_create([CallerRefused(**mine)], ignore_conflicts=True)
+        CallerRefused.objects.filter(**mine).update(times=F("times") + 1)
         log.warning("queue_rejected: %s: %s", caller.get_username(), full.facts["rule"])
         raise
