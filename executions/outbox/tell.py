@@ -9,7 +9,7 @@ from executions.outbox.models import Delivery, Signal, SignalKind, Webhook
 from executions.states import TERMINAL, Status
 from forge_project.kernel import clock
 
-_GIVEN_BACK = frozenset(("drained",))  # back in the queue in good order: nothing was interrupted
+_GIVEN_BACK = frozenset(("drained", "unreadable"))  # back in the queue in good order: nothing was interrupted
 
 
 def moved(execution: Execution, was: Status, to: Status, reason: str) -> None:
