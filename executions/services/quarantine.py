@@ -7,8 +7,10 @@ one stays put aside until an operator cancels it.
 import logging
 from collections.abc import Iterator
 
+from django.db import Error as DatabaseFault
 from django.db.models import F
 
+from executions.errors import LeaseLost
 from executions.models import Call, Execution, SessionValue
 from executions.outbox import logged
 from executions.services import hints, journal, sealed, session_state, waiting
@@ -31,10 +33,17 @@ def reason(broken: SealBroken) -> str:
 
 
 def put_aside(lease: Lease, broken: SealBroken) -> bool:
-    """Gives a running attempt's execution back to the queue, where nobody takes it. Raises LeaseLost.
+    """Gives a running attempt's execution back to the queue, where nobody takes it, unless another holds it by now.
 
     False where it has to be looked at instead: an effect of it has begun, or it is to end.
     """
+    try:
+        return _put_aside(lease, broken)
+    except LeaseLost:
+        return True
+
+
+def _put_aside(lease: Lease, broken: SealBroken) -> bool:
     with writing(lease.ref) as page:
         execution = held(page, lease)
         begun = Call.objects.filter(execution=execution, status=CallStatus.PREPARED).exclude(effect__in=journal.QUIET)
@@ -50,7 +59,7 @@ def put_aside(lease: Lease, broken: SealBroken) -> bool:
 def release_readable() -> list[str]:
     """Lets those go on that a key opens again; their refs. What they waited put aside does not count as time."""
     rows = Execution.objects.filter(quarantined__startswith=SEALED).exclude(status__in=TERMINAL)
-    return [row.ref for row in rows.order_by("created_at") if _opens(row) and _release(row.ref)]
+    return [row.ref for row in rows.order_by("created_at") if _opens(row) and _released(row.ref)]
 
 
 def _opens(execution: Execution) -> bool:
@@ -72,6 +81,17 @@ def _tokens(execution: Execution) -> Iterator[bytes | memoryview | None]:
     if execution.sealed_start is None:  # its state is still to be taken
         session = SessionValue.objects.filter(**session_state.of(execution))
         yield from session.values_list("sealed_value", flat=True)
+
+
+def _released(ref: str) -> bool:
+    """One bad row stops no other."""
+    try:
+        return _release(ref)
+    except DatabaseFault:
+        raise
+    except Exception as error:
+        log.error("not released: %s", ref, exc_info=error)
+        return False
 
 
 def _release(ref: str) -> bool:

@@ -8,12 +8,13 @@ from approvals.models import Approval
 from executions.models import Call, CallerLoad, Execution, SessionValue
 from executions.outbox.models import Signal
 from executions.selectors import attention
-from executions.services import quarantine
+from executions.services import quarantine, workers
 from executions.services.cancel import Cancel, cancel
 from executions.services.expire import expire_due
 from executions.services.reconcile import reconcile
 from executions.services.reconcile_once import reconcile_once
 from executions.services.reobserve import reobserve_due
+from executions.services.runtime import Runtime
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.sealing import Sealer
 from forge_project.ledger.models import Event
@@ -199,6 +200,34 @@ def test_an_altered_token_looks_the_same_and_stays_aside(caller, runtime, keys):
     run_all(runtime)
     assert aside(ref)
     assert quarantine.release_readable() == []
+
+
+def test_one_bad_row_stops_no_other(caller, runtime, keys, monkeypatch):
+    refs = [send(caller, key, source="return 1").ref for key in ("k1", "k2")]
+    keys(NEW)
+    run_all(runtime)
+    keys(OLD)
+    real = quarantine._release
+    monkeypatch.setattr(quarantine, "_release", lambda ref: real(ref) if ref == refs[1] else 1 / 0)
+    assert quarantine.release_readable() == [refs[1]]
+
+
+@pytest.mark.rows_by_hand
+def test_who_lost_the_lease_puts_nothing_aside(caller, runtime, keys, monkeypatch):
+    """Another took it over between the failed opening and the giving back."""
+    ref = queued(caller, keys)
+    keys(NEW)
+    other = Runtime()
+    workers.register(other)
+    real = quarantine._put_aside
+
+    def late(lease, broken):
+        Execution.objects.filter(pk=ref).update(worker=other.worker_id)
+        return real(lease, broken)
+
+    monkeypatch.setattr(quarantine, "_put_aside", late)
+    run_one(runtime)
+    assert (row(ref).status, row(ref).quarantined) == ("running", "")
 
 
 def test_two_releases_are_one(caller, runtime, keys, monkeypatch):
