@@ -12,13 +12,27 @@ class CallerLoad(models.Model):
     running = models.PositiveIntegerField(default=0)
     queued = models.PositiveIntegerField(default=0)
     served_at = models.DateTimeField(null=True, blank=True, help_text="its last claim: who waits longest is next")
-    refused = models.PositiveBigIntegerField(default=0, help_text="requests over a cap, of which nothing is stored")
 
     class Meta:
         app_label = "executions"
 
     def __str__(self) -> str:
         return f"{self.caller_id}: {self.running} running, {self.queued} queued"
+
+
+class CallerRefused(models.Model):
+    """How many requests of one caller were over one cap, named by its rule; nothing else of them is stored."""
+
+    caller = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    rule = models.CharField(max_length=40)
+    times = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        app_label = "executions"
+        constraints = [models.UniqueConstraint(fields=["caller", "rule"], name="caller_refused_once")]
+
+    def __str__(self) -> str:
+        return f"{self.caller_id} over {self.rule}: {self.times}"
 
 
 class CallerDay(models.Model):

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from executions.bounds import CallerDay, CallerLoad, Hold  # noqa: F401  # tables of this app too
+from executions.bounds import CallerDay, CallerLoad, CallerRefused, Hold  # noqa: F401  # tables of this app too
 from executions.outbox.models import Delivery, Signal, Webhook  # noqa: F401  # Django looks for models here
 from executions.states import (
     LIVE,

@@ -53,6 +53,7 @@ FORGE_CHECKPOINT_KEY = env.text("FORGE_CHECKPOINT_KEY", "")  # of the checkpoint
 FORGE_CHECKPOINT_PUBLIC_KEYS = env.names("FORGE_CHECKPOINT_PUBLIC_KEYS")
 FORGE_CHECKPOINT_SINK = env.sinks("FORGE_CHECKPOINT_SINK")  # an append-only file elsewhere, a webhook, or both
 FORGE_RETENTION_DAYS = env.number("FORGE_RETENTION_DAYS", 365, low=0, high=36_500)
+FORGE_SIGNAL_DAYS = env.number("FORGE_SIGNAL_DAYS", 30, low=0, high=36_500)
 FORGE_CAPABILITIES = env.names("FORGE_CAPABILITIES")
 FORGE_EMAIL_FROM = env.text("FORGE_EMAIL_FROM", "")  # empty: no mail is sent
 FORGE_PUBLIC_URL = env.text("FORGE_PUBLIC_URL", "http://localhost:8000")

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Receiver:
     """`mode`: a status, `slow` (a byte now and then, for ever), `never`, `redirect`, `hangup`."""
 
-    def __init__(self, mode, port=0, certificate=None):
-        self.mode, self.got, self.ended = mode, [], threading.Event()
+    def __init__(self, mode, port=0, certificate=None, body=b""):
+        self.mode, self.body, self.got, self.ended = mode, body, [], threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -50,6 +50,7 @@ class Receiver:
         elif mode != "hangup":
             handler.send_response(mode)
             handler.end_headers()
+            handler.wfile.write(self.body)
 
     def ids(self):
         return [headers["webhook-id"] for _, headers, _ in self.got]
@@ -66,8 +67,8 @@ def drip(handler, ended):
 
 
 @contextmanager
-def receiver(mode=200, port=0, certificate=None):
-    made = Receiver(mode, port, certificate)
+def receiver(mode=200, port=0, certificate=None, body=b""):
+    made = Receiver(mode, port, certificate, body)
     thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

@@ -34,7 +34,7 @@ class HttpModelReviewer:
         raise NotImplementedError
 
     def review(self, brief: Brief) -> Opinion:
-        """Raises BriefTooLong, Failed, OSError, Invalid."""
+        """Raises BriefTooLong, Failed, TooLarge, Invalid."""
         fence = secrets.token_hex(8)  # the data can't know it, nor hold a line of its own
         said = f"Facts: {brief.facts}\n--- data {fence} begins ---\n{brief.data}\n--- data {fence} ends ---"
         body = {
@@ -44,17 +44,18 @@ class HttpModelReviewer:
             "response_format": {"type": "json_object"},
             "messages": [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": said}],
         }
-        status, answer = post(
+        answer = post(
             settings.FORGE_REVIEWER_URL,
             json.dumps(body).encode(),
             key=settings.FORGE_REVIEWER_KEY,
             seconds=settings.FORGE_REVIEWER_SECONDS,
         )
-        if status == 413 or (status == 400 and any(sign in answer.decode(errors="replace") for sign in _TOO_LONG)):
+        said_back = answer.body.decode(errors="replace")
+        if answer.status == 413 or (answer.status == 400 and any(sign in said_back for sign in _TOO_LONG)):
             raise BriefTooLong("the model can't take so long a brief")
-        if status != 200:
-            raise Failed(f"the reviewer's endpoint answered {status}")
-        return _opinion(strict_json.loads(answer), self.model)
+        if answer.status != 200:
+            raise Failed(f"the reviewer's endpoint answered {answer.status}")
+        return _opinion(strict_json.loads(answer.body), self.model)
 
 
 class FastModelReviewer(HttpModelReviewer):

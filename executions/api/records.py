@@ -1,5 +1,6 @@
 """The record of an execution, and of a call, as the API shows them: optional fields are absent when empty."""
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from executions.services import sealed
 from executions.services.rounds import may_ask_again
 from executions.states import TERMINAL, Kind, Status
 from forge_project.kernel import clock
+from forge_project.kernel.sealing import SealBroken
 
 _REFS = (
     "client_ref", "correlation_id", "analysis_ref", "purpose", "code_sha256", "engine", "isolation", "selection_reason",
@@ -50,7 +52,8 @@ def full(row: Execution, traces: Traces, reader: User) -> dict[str, Any]:
     if row.status != Status.SUCCEEDED or row.no_value:
         return told
     if reader.pk == row.caller_id and row.sealed_result is not None:
-        return told | {"result": sealed.unseal(row.sealed_result)}
+        with suppress(SealBroken):  # a key is missing: then as when the sealed copy is gone
+            return told | {"result": sealed.unseal(row.sealed_result)}
     return told | {"result": sealed.parse(row.shown_result)}
 
 
@@ -82,6 +85,9 @@ def step(row: Execution, traces: Traces) -> dict[str, Any]:
         case Status.UNKNOWN:
             told = "An effect may have happened; an operator looks into it. Do not repeat it."
             return {"action": "stop", "message": told}
+        case status if status not in TERMINAL and row.quarantined:
+            told = "It is put aside, and goes on once an operator has seen to it."
+            return {"action": "wait", "after_s": 60, "message": told}
         case status if status not in TERMINAL and traces.held is not None:
             told = f"It is {status}, and an operator holds it back: {traces.held.reason}"
             return {"action": "wait", "after_s": 60, "message": told}

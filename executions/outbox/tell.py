@@ -8,7 +8,7 @@ from executions.outbox.models import Delivery, Signal, SignalKind
 from executions.states import TERMINAL, Status
 from forge_project.kernel import clock, hot, plain
 
-_GIVEN_BACK = frozenset(("drained",))  # back in the queue in good order: nothing was interrupted
+_GIVEN_BACK = frozenset(("drained", "unreadable"))  # back in the queue in good order: nothing was interrupted
 # Asked at every signal, and dearer to build by the ORM than to run.
 _LISTENING = """SELECT w.ref, w.kinds FROM executions_webhook w JOIN auth_user u ON u.id = w.owner_id
     WHERE w.deleted_at IS NULL AND u.is_active AND (w.owner_id = %s OR w.everything)"""

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from executions.models import Execution
 from executions.outbox.models import Delivery, DeliveryState
-from executions.states import LIVE, Status
+from executions.states import LIVE, TERMINAL, Status
 from forge_project.kernel import clock
 
 SHOWN = 100
@@ -51,7 +51,8 @@ def _conditions() -> list[tuple[str, str, Q]]:
     return [
         ("Unknown effect", "look at the world, then say which it was: nothing is retried by itself",
          Q(status=Status.UNKNOWN)),
-        ("Quarantined", "its rows could not be read: the reason stands beside it", ~Q(quarantined="")),
+        ("Quarantined", "see why; once that is mended (a key is back), `reconcile --quarantined`",
+         ~Q(quarantined="") & ~Q(status__in=TERMINAL)),
         ("Guest not known to be dead", "end the process on its host, then reconcile", Q(termination_unconfirmed=True)),
         ("Signal that no webhook took", "see what its receiver answers, then try its delivery again",
          Q(pk__in=Delivery.objects.filter(state=DeliveryState.DEAD).values("signal__execution"))),

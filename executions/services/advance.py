@@ -9,7 +9,7 @@ from executions.models import Execution, Workspace
 from executions.outbox import logged
 from executions.sandbox.guest import Guest
 from executions.sandbox.shapes import Complete, Fatal
-from executions.services import first_start, intact, single, waiting
+from executions.services import first_start, intact, quarantine, single, waiting
 from executions.services.attempt import Attempt
 from executions.services.close import Leftovers, close, end_of
 from executions.services.ending import Ending, Parked, Stopped
@@ -23,6 +23,7 @@ from executions.transitions import Lease
 from forge_project.kernel import clock, hot
 from forge_project.kernel.errors import Denied, Invalid, NotReady, TooLarge, Unidentified
 from forge_project.kernel.log import trace
+from forge_project.kernel.sealing import SealBroken
 from forge_project.ledger.errors import LedgerCorrupt
 
 log = logging.getLogger("forge.executions")
@@ -44,6 +45,9 @@ def advance(lease: Lease, runtime: Runtime) -> None:
                 drive(attempt)
     except LeaseLost:
         log.info("lease lost: %s#%d", lease.ref, lease.attempt)
+    except SealBroken as broken:
+        if not quarantine.put_aside(lease, broken):
+            raise
 
 
 def _claimed(lease: Lease) -> Execution:
@@ -71,6 +75,8 @@ def drive(attempt: Attempt) -> None:
     try:
         message = first_start.start_message(attempt, first, replaying=fixed is not None)
         guest = attempt.runtime.zygotes.spawn(message)
+    except SealBroken:
+        raise  # its request; no fault of it
     except (NotReady, Invalid, TooLarge) as error:
         fault = Fault(code=error.code, message=error.message, retryable=error.retryable, details=error.facts)
         return close(attempt, End(status=Status.FAILED, fault=fault), Leftovers())

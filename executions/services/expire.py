@@ -7,6 +7,7 @@ from django.db import Error as DatabaseFault
 from approvals.services.expire import expire_due as expire_approvals
 from executions.models import Execution
 from executions.services.finish import End, finish
+from executions.services.quarantine import SEALED
 from executions.services.shapes import Fault
 from executions.states import Status
 from forge_project.kernel import clock
@@ -20,8 +21,9 @@ _IDLE = (Status.QUEUED, Status.WAITING_APPROVAL)
 
 def expire_due(limit: int = 100) -> int:
     """Times out overdue executions that hold no lease, and expires overdue approvals; how many of both."""
-    rows = Execution.objects.filter(status__in=_IDLE, expires_at__lte=clock.now()).values_list("ref", flat=True)
-    return sum(_expire(ref) for ref in list(rows[:limit])) + expire_approvals(limit)
+    rows = Execution.objects.filter(status__in=_IDLE, expires_at__lte=clock.now())
+    rows = rows.exclude(quarantined__startswith=SEALED)  # nobody could answer: it waits for an operator
+    return sum(_expire(ref) for ref in list(rows.values_list("ref", flat=True)[:limit])) + expire_approvals(limit)
 
 
 def _expire(ref: str) -> int:

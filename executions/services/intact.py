@@ -8,7 +8,6 @@ from django.conf import settings
 from executions.models import Call, Execution
 from executions.services import sealed
 from executions.states import CallStatus
-from forge_project.kernel.sealing import SealBroken
 from forge_project.ledger import intact
 from forge_project.ledger.errors import LedgerCorrupt
 
@@ -17,9 +16,12 @@ _SUBMITTED = ("kind", "capability", "code_sha256", "input_fingerprint")
 
 
 def check(execution: Execution) -> None:
-    """Raises LedgerCorrupt for the first fault of the chain, or of a row the next attempt would build on."""
+    """Raises LedgerCorrupt for the first fault of the chain, or of a row the next attempt would build on.
+
+    Raises SealBroken where no key here opens a row: then nothing is known to be wrong with the ledger.
+    """
     told = _Told(intact.payloads(execution.ref))
-    request = sealed.unseal(execution.sealed_request)  # no key here opens it: nothing is wrong with the ledger
+    request = sealed.unseal(execution.sealed_request)
     ours = sealed.shown(execution.ref, {name: getattr(execution, name) for name in _SUBMITTED})
     source = request.get("source")
     if told.submitted != ours or (source is not None and _sha256(source) != execution.code_sha256):
@@ -57,11 +59,8 @@ class _Told:
 
 
 def _check_call(execution: Execution, call: Call, told: _Told, call_id: str) -> None:
-    try:
-        asked = {"tool": call.tool, "args": sealed.unseal(call.sealed_input)}
-        ended = None if call.sealed_result is None else sealed.unseal(call.sealed_result)
-    except SealBroken:
-        raise _corrupt(execution, "call_unreadable", call=call_id) from None
+    asked = {"tool": call.tool, "args": sealed.unseal(call.sealed_input)}
+    ended = None if call.sealed_result is None else sealed.unseal(call.sealed_result)
     match = settings.FORGE_FINGERPRINTS.match
     if not match(told.asked[call_id], asked):
         raise _corrupt(execution, "input_differs", call=call_id)

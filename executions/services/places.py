@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from executions.bounds import CallerLoad
+from executions.bounds import CallerLoad, CallerRefused
 from forge_project.kernel import hot
 from forge_project.kernel.errors import TooMany
 
 log = logging.getLogger("forge.queue")
 RETRY_SECONDS = 5
+CAPS = ("queue.full", "bytes.day", "bytes.all")  # the rules that `counted` sees
 
 
 def take_place(caller: User) -> None:
@@ -36,7 +37,8 @@ def counted(caller: User) -> Iterator[None]:
     try:
         yield
     except TooMany as full:
-        hot.insert(CallerLoad(caller=caller), ignore=True)
-        hot.update(CallerLoad, {"caller_id": caller.pk}, {"refused": hot.Plus(1)})
+        mine = {"caller_id": caller.pk, "rule": full.facts["rule"]}
+        hot.insert(CallerRefused(**mine), ignore=True)
+        hot.update(CallerRefused, mine, {"times": hot.Plus(1)})
         log.warning("queue_rejected: %s: %s", caller.get_username(), full.facts["rule"])
         raise

@@ -16,7 +16,7 @@ from executions.capabilities.base import Effect
 from executions.errors import DeadlinePassed, LeaseLost, NotOurs
 from executions.models import Attempt, Call, Execution, Worker
 from executions.outbox import logged
-from executions.services import catalog, processes, settle, waiting, workers
+from executions.services import catalog, processes, quarantine, settle, waiting, workers
 from executions.services.after_unknown import end_of_request, interrupted
 from executions.services.claim import served_here
 from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
@@ -27,6 +27,7 @@ from executions.states import CallStatus, Interruption, Kind, Status
 from executions.transitions import HOLDING, Lease, held, move
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.log.event import event
+from forge_project.kernel.sealing import SealBroken
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page, writing
 
@@ -55,9 +56,11 @@ def reconcile(
 
     `quarantined`: tries those again that an earlier look had to put aside.
     """
-    if quarantined and not dry_run:
-        Execution.objects.filter(status__in=HOLDING).exclude(quarantined="").update(quarantined="")
     found: list[Found] = []
+    if quarantined and not dry_run:
+        found += [Found(ref=ref, became="released") for ref in quarantine.release_readable()]
+        aside = Execution.objects.filter(status__in=HOLDING).exclude(quarantined="")
+        aside.exclude(quarantined__startswith=quarantine.SEALED).update(quarantined="")
     for ref in _abandoned(runtime, kill=not dry_run):
         if dry_run:
             found.append(Found(ref=ref, became="would be settled"))
@@ -103,12 +106,19 @@ def _one(ref: str, runtime: Runtime) -> str | None:
         # The trouble of the moment, not the row's: the next sweep looks again.
         log.warning("not settled now: %s: %s", ref, type(error).__name__)
         return None
+    except SealBroken as broken:
+        log.warning("quarantined: %s: %s", ref, broken.message)
+        return _quarantine(ref, quarantine.reason(broken))
     except Exception as error:
         log.error("quarantined: %s", ref, exc_info=error)
-        Execution.objects.filter(pk=ref).update(quarantined=f"reconcile failed: {type(error).__name__}"[:500])
-        return "quarantined"
+        return _quarantine(ref, f"reconcile failed: {type(error).__name__}")
     finally:
         runtime.let_go(ref)
+
+
+def _quarantine(ref: str, why: str) -> str:
+    Execution.objects.filter(pk=ref).update(quarantined=why[:500])
+    return "quarantined"
 
 
 def _take_over(ref: str, runtime: Runtime) -> tuple[Lease, Execution, bool]:

@@ -36,7 +36,7 @@ def reconcile_once(
                 if runtime.watching:  # a silent worker is given up only if it stays so before our eyes
                     time.sleep(workers.WATCH_SECONDS)
                     found += reconcile(runtime, progress=progress)
-                found += reobserve_due()
+                found += reobserve_due(runtime)
         finally:
             runtime.close()
             workers.stop(runtime.worker_id)

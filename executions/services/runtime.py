@@ -2,7 +2,9 @@
 
 import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -11,6 +13,8 @@ from django.db import connection, connections
 from executions.sandbox.zygotes import Zygotes
 from forge_project.kernel import clock
 from forge_project.kernel.errors import NotReady
+
+T = TypeVar("T")
 
 
 class Runtime:
@@ -22,6 +26,7 @@ class Runtime:
         self.calls = ThreadPoolExecutor(settings.FORGE_CALL_THREADS, "call")
         self.draining = threading.Event()
         self._driving: dict[str, int | None] = {}  # whose it is, where it counts against a caller
+        self._calls: Counter[str] = Counter()  # given to the pool and not ended, by execution
         self._lock = threading.Lock()
         self._beat_at = clock.boottime()
         self._silent: dict[UUID, tuple[object, float]] = {}
@@ -79,10 +84,28 @@ class Runtime:
         with self._lock:
             self._driving.pop(ref, None)
 
-    def drives(self, ref: str) -> bool:
-        """Whether a thread of this process has `ref` in its hands."""
+    def call(self, ref: str, work: Callable[..., T], *args: Any) -> Future[T]:
+        """Runs `work` in the pool of calls; until it has ended, whatever became of who asked, `drives` says so."""
         with self._lock:
-            return ref in self._driving
+            self._calls[ref] += 1
+        try:
+            future = self.calls.submit(work, *args)
+        except BaseException:
+            self._ended(ref)
+            raise
+        future.add_done_callback(lambda _: self._ended(ref))
+        return future
+
+    def _ended(self, ref: str) -> None:
+        with self._lock:
+            self._calls[ref] -= 1
+            if not self._calls[ref]:
+                del self._calls[ref]
+
+    def drives(self, ref: str) -> bool:
+        """Whether a thread of this process has `ref` in its hands, or is still at a call of it."""
+        with self._lock:
+            return ref in self._driving or ref in self._calls
 
     def filled_by(self, most: int) -> list[int]:
         """The callers of whom this process has `most` executions in its hands, or more."""

@@ -182,7 +182,7 @@ class Script:
             verdict=verdict,
         )
         self._running[call.n] = call
-        self._attempt.runtime.calls.submit(copy_context().run, self._work, job)
+        self._attempt.runtime.call(self._attempt.lease.ref, copy_context().run, self._work, job)
 
     def _work(self, job: Job) -> None:
         """In a pool thread. Whatever happens, the driver hears of it."""

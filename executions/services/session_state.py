@@ -16,11 +16,12 @@ Snapshot = dict[str, list[Any]]  # key -> [version, present, value], as it is se
 
 def snapshot(execution: Execution) -> Snapshot:
     """Every key of the caller's session as it is now; a deleted key keeps its version."""
-    rows = hot.rows(SessionValue, _session(execution))
+    rows = hot.rows(SessionValue, of(execution))
     return {row.key: [row.version, *_opened(row)] for row in rows}
 
 
-def _session(execution: Execution) -> dict[str, Any]:
+def of(execution: Execution) -> dict[str, Any]:
+    """Which rows are the session of this execution."""
     place = execution.workspace.name if execution.workspace else ""
     return {"caller_id": execution.caller_id, "workspace": place, "session_id": execution.session_id}
 
@@ -40,7 +41,7 @@ def commit(execution: Execution, taken: Snapshot, writes: Iterable[StateWrite]) 
     for key, write in sorted(last.items()):
         version = taken[key][0] if key in taken else 0
         value = None if write.deleted else sealed.seal(write.value)
-        mine = _session(execution) | {"key": key}
+        mine = of(execution) | {"key": key}
         if not (_replace(mine, version, value) if version else _insert(mine, value)):
             raise StateChanged("another execution changed this state key", key=key)
 

@@ -12,6 +12,7 @@ from executions.services.shapes import Fault
 from executions.states import CallStatus, SideEffect
 from executions.transitions import move_call
 from forge_project.kernel import clock
+from forge_project.kernel.sealing import SealBroken
 from forge_project.ledger import operations
 from forge_project.ledger.writing import Page
 
@@ -54,6 +55,8 @@ def _look(call: Call, execution: Execution, capability: Capability) -> Observed:
         return Observed(settled=Unknown("no precondition was recorded"), observation="unreadable")
     try:
         settled = capability.reconcile(request_of(call, execution), sealed.unseal(call.sealed_precondition))
+    except SealBroken:
+        raise  # a key may come back: until then nothing is said of it
     except Exception as error:  # whatever an executor raises here, nothing is known
         log.error("reconcile failed: %s", call.call_id, exc_info=error)
         return Observed(settled=Unknown("looking failed"), observation="unreadable")

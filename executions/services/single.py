@@ -1,6 +1,6 @@
 """The road of a single capability request: the same boundary, one call, no guest."""
 
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from typing import Any
 
@@ -114,7 +114,7 @@ def _step(attempt: Attempt, call: Call) -> Report:
 
 def _watched(attempt: Attempt, job: Job) -> Report:
     """Runs the call in the pool. Cancelled or out of time, only an effect that has begun is waited for."""
-    future = attempt.runtime.calls.submit(copy_context().run, calls.run, job)
+    future: Future[Report] = attempt.runtime.call(attempt.lease.ref, copy_context().run, calls.run, job)
     begun, until = False, None
     while True:
         wait([future], timeout=POLL_SECONDS)

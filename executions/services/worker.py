@@ -10,7 +10,7 @@ from django.db import Error as DatabaseFault
 
 from approvals.services.reviewer_settings import record_reviewers
 from executions.sandbox.zygotes import Zygotes
-from executions.services import workers
+from executions.services import quarantine, workers
 from executions.services.advance import advance
 from executions.services.claim import claim_next, seconds_to_due
 from executions.services.expire import expire_due
@@ -132,15 +132,18 @@ class WorkerProcess:
 
     def _housekeep(self) -> None:
         """What may be late: settling what dead workers left, and ending what nobody answered."""
-        reconciled_at = 0.0
+        reconciled_at, released = 0.0, False
         while not self._stopped.wait(TICK_SECONDS):
             try:
+                if not released:  # keys change with a start
+                    quarantine.release_readable()
+                    released = True
                 every = workers.WATCH_SECONDS if self.runtime.watching else settings.FORGE_SWEEP_SECONDS
                 due = clock.monotonic() - reconciled_at >= min(every, settings.FORGE_SWEEP_SECONDS)
                 if due or self._reconcile_wanted.is_set():
                     self._reconcile_wanted.clear()
                     reconciled_at = clock.monotonic()
-                    if reconcile(self.runtime) + reobserve_due():
+                    if reconcile(self.runtime) + reobserve_due(self.runtime):
                         self._wake.set()
                     expire_due()
             except DatabaseFault as error:

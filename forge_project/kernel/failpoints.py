@@ -14,7 +14,7 @@ _LEDGER = (
     "ledger.before_insert ledger.after_insert ledger.after_head ledger.successor "
     "ledger.chunk ledger.stream_end ledger.checkpoint ledger.sink ledger.purge ledger.import"
 )
-_OUTBOX = "deliver.sent"
+_OUTBOX = "deliver.sent outbox.purge"
 NAMES = frozenset(f"{_LIFE} {_CALL} {_LEDGER} {_OUTBOX}".split())  # read as names, not as punctuation
 
 

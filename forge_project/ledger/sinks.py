@@ -1,15 +1,14 @@
 """Where checkpoints go beside the database: FORGE_CHECKPOINT_SINK names a file, a webhook, or both."""
 
-import http.client
 import json
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 
-from forge_project.kernel.errors import NotReady
+from forge_project.kernel.errors import Failed, Invalid, NotReady
+from forge_project.kernel.network.addresses import ANYWHERE
+from forge_project.kernel.network.exchange import Exchange, exchange
+from forge_project.kernel.network.urls import parse
 from forge_project.ledger import sink
 from forge_project.ledger.sink import Signed
 
@@ -46,25 +45,18 @@ def _is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """A sink that has moved is a sink to be named anew."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """None: the answer stands as it is."""
-
-
 def _post(url: str, line: Signed) -> None:
-    """One POST of the very line a file would get; any 2xx says that it is kept."""
+    """One POST of the very line a file would get; any 2xx says that it is kept. A sink that has moved is named anew."""
     told = {"payload": line.payload, "signature": line.signature, "key_id": line.key_id}
     headers = {"Content-Type": "application/json", "Idempotency-Key": line.digest}
-    asked = urllib.request.Request(url, json.dumps(told).encode(), headers, method="POST")  # noqa: S310  # http(s) only
     try:
-        with urllib.request.build_opener(_Stay).open(asked, timeout=_SECONDS):
-            return
-    except urllib.error.HTTPError as refusal:
-        refusal.close()
-        if refusal.code == _OTHER:
-            raise NotReady("the webhook has another checkpoint of this number", part="sink") from None
-        raise NotReady(f"the webhook answered {refusal.code}", part="sink") from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise NotReady(f"the webhook does not answer: {type(error).__name__}", part="sink") from None
+        target = parse(url, allowed=ANYWHERE, plain=True)
+        body = json.dumps(told).encode()
+        asked = Exchange(target=target, method="POST", headers=headers, body=body, seconds=_SECONDS)
+        status = exchange(asked, ANYWHERE).status
+    except (Failed, Invalid) as error:
+        raise NotReady(f"the webhook does not answer: {error.message}", part="sink") from None
+    if status == _OTHER:
+        raise NotReady("the webhook has another checkpoint of this number", part="sink")
+    if not 200 <= status < 300:
+        raise NotReady(f"the webhook answered {status}", part="sink")

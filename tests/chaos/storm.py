@@ -23,9 +23,10 @@ from tqdm import tqdm
 from tests import environment, sites
 from tests.chaos import mix, services
 from tests.chaos.processes import Processes
+from tests.chaos.stillness import Stillness
 
 CALLERS, SUBMITTERS = 25, 6
-STUCK_SECONDS = 60.0
+SETTLE_SECONDS = 900.0
 _AHEAD = 0.08  # of the load that may wait for the workers
 _OVER = threading.Event()
 
@@ -155,10 +156,11 @@ def _storm(site: sites.Site, base: Path, asked: argparse.Namespace, postgres, re
     tokens = hand.do("tokens", names=names)
     processes = Processes(site)
     processes.wait_ready()
-    chance, did = random.Random(asked.seed), []
+    chance, did, stillness = random.Random(asked.seed), [], Stillness()
     with tqdm(total=asked.executions, unit="execution", disable=None, file=sys.stderr, leave=False) as bar:
         load = Load(processes, tokens, asked.executions, bar)
         helpers = [threading.Thread(target=_keep, args=(site, name)) for name in ("decide_all", "hint")]
+        helpers.append(threading.Thread(target=_watch, args=(site, stillness)))
         for thread in (*load.threads, *helpers):
             thread.start()
         began = time.monotonic()
@@ -167,12 +169,12 @@ def _storm(site: sites.Site, base: Path, asked: argparse.Namespace, postgres, re
         for thread in load.threads:
             thread.join(120)
     lasted = time.monotonic() - began
-    still, settled = _settle(hand, processes)
+    settled = _settle(hand, stillness, processes)
     _OVER.set()
     for thread in helpers:
         thread.join(30)
     processes.stop()
-    return _count(site, hand, outside, load, still) | {
+    return _count(site, hand, outside, load, stillness) | {
         "kills": sum(processes.killed.values()),
         "killed": processes.killed,
         "faults": did,
@@ -207,23 +209,28 @@ def _kill(processes, load, asked, chance, planned, did) -> None:
     load.share = 1.0
 
 
-def _settle(hand: Steady, processes: Processes) -> tuple[list, float]:
-    """What is still open once nothing has ended for a minute (a slow machine is not a stuck one), and the seconds."""
-    began = moved = time.monotonic()
-    fewest = sys.maxsize
-    while (still := hand.do("waiting")["open"]) and time.monotonic() - moved < STUCK_SECONDS:
-        if len(still) < fewest:
-            fewest, moved = len(still), time.monotonic()
+def _watch(site: sites.Site, stillness: Stillness) -> None:
+    hand = Steady(site)
+    while not _OVER.wait(1):
+        stillness.look(hand.do("moves")["open"])
+
+
+def _settle(hand: Steady, stillness: Stillness, processes: Processes) -> float:
+    """Until nothing is open but what is stuck; the seconds."""
+    began = time.monotonic()
+    stillness.look(hand.do("moves")["open"])
+    while not stillness.over() and time.monotonic() - began < SETTLE_SECONDS:
         processes.revive()
         time.sleep(0.3)
-    return still, time.monotonic() - began
+    return time.monotonic() - began
 
 
-def _count(site, hand, outside, load, still) -> dict:
+def _count(site, hand, outside, load, stillness) -> dict:
+    still = stillness.stuck | {one["ref"]: f"open: {one['mark']} {one['why']}" for one in hand.do("moves")["open"]}
     effects, applied = outside.effects(), Counter(hand.do("applied")["applied"])
     disagree = sum((effects - applied).values()) + sum((applied - effects).values())
     forgotten = set(load.accepted) - set(hand.do("keys")["keys"])
-    for line in (*still[:20], *sorted(forgotten), *load.wrong):
+    for line in (*list(still.items())[:20], *sorted(forgotten), *load.wrong):
         print(f"left: {line}", file=sys.stderr)
     if still:
         print(site.log()[-5000:], file=sys.stderr)
@@ -239,6 +246,7 @@ def _count(site, hand, outside, load, still) -> dict:
         "duplicates": sum(count - 1 for count in effects.values() if count > 1),
         "lost": disagree + len(forgotten),
         "stuck": len(still),
+        "still_s": round(stillness.longest, 1),
         "refused": len(load.wrong),
         "findings": findings + rebuilt.returncode,
         "effects": sum(effects.values()),

@@ -57,13 +57,50 @@ def keys(_):
     return {"keys": list(Execution.objects.values_list("idempotency_key", flat=True))}
 
 
-def waiting(_):
-    """Refs that are neither terminal nor unknown."""
-    from executions.models import Execution
-    from executions.states import LIVE
+def moves(_):
+    """What is neither terminal nor unknown: how far it is, and whether a person, or the lack of a worker, keeps it."""
+    from django.conf import settings
 
-    rows = Execution.objects.filter(status__in=LIVE).order_by("created_at")
-    return {"open": list(rows.values_list("ref", "status", "quarantined"))}
+    from approvals.models import Approval
+    from executions.models import CallerLoad, Execution
+    from executions.states import LIVE
+    from forge_project.ledger.models import Invocation
+
+    rows = list(Execution.objects.filter(status__in=LIVE).order_by("created_at"))
+    asked = set(Approval.objects.filter(state="pending").values_list("execution_ref", flat=True))
+    heads = dict(Invocation.objects.filter(pk__in=[row.invocation_id for row in rows]).values_list("pk", "head_seq"))
+    full = set(CallerLoad.objects.filter(running__gte=settings.FORGE_CALLER_RUNNING).values_list("pk", flat=True))
+    living = _living()
+    slots = living * settings.FORGE_WORKER_THREADS - sum(row.worker_id is not None for row in rows)
+
+    def kept(row):
+        if row.status == "waiting_approval":
+            return row.ref in asked
+        return not living or (row.status == "queued" and (slots <= 0 or row.caller_id in full))
+
+    return {
+        "open": [
+            {
+                "ref": row.ref,
+                "status": row.status,
+                "mark": f"{row.invocation_id} at {heads.get(row.invocation_id)}",
+                "kept": kept(row),
+                "why": f"{row.quarantined} due {row.due_at} attempt {row.attempt} crashes {row.crashes}",
+            }
+            for row in rows
+        ]
+    }
+
+
+def _living():
+    """Workers whose heart beats."""
+    from datetime import timedelta
+
+    from django.db.models.functions import Now
+
+    from executions.models import Worker
+
+    return Worker.objects.filter(stopped_at=None, heartbeat__gte=Now() - timedelta(seconds=5)).count()
 
 
 def applied(_):

@@ -147,10 +147,11 @@ def cancel(asked):
 def look_again(asked):
     from executions.models import Execution
     from executions.services.reobserve import reobserve_due
+    from executions.services.runtime import Runtime
     from forge_project.kernel import clock
 
     Execution.objects.filter(pk=asked["ref"]).update(due_at=clock.now())
-    return {"found": [found.became for found in reobserve_due()]}
+    return {"found": [found.became for found in reobserve_due(Runtime())]}
 
 
 def subscribe(asked):

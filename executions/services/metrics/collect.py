@@ -13,8 +13,10 @@ from prometheus_client.registry import Collector
 
 from approvals.models import Approval
 from approvals.states import State
+from executions.bounds import CallerRefused
 from executions.models import Attempt, Execution, Worker
 from executions.outbox.models import Delivery, DeliveryState, Signal
+from executions.services.places import CAPS
 from executions.services.runtime import release_connections
 from executions.states import LIVE, Kind, Status
 
@@ -34,6 +36,15 @@ def executions() -> Iterator[Metric]:
     yield GaugeMetricFamily("forge_queue_oldest_seconds", "Age of the oldest queued execution.", age)
     quarantined = Execution.objects.filter(status__in=_OPEN).exclude(quarantined="").count()
     yield GaugeMetricFamily("forge_quarantined", "Executions that reconcile had to put aside.", quarantined)
+
+
+def refusals() -> Iterator[Metric]:
+    """Requests over a cap of their caller's, by the cap: the queue's length, the day's bytes, all bytes."""
+    found = dict(CallerRefused.objects.values_list("rule").annotate(n=Sum("times")))
+    told = CounterMetricFamily("forge_queue_refused", "Requests over a caller's cap, by the cap.", labels=["rule"])
+    for rule in CAPS:
+        told.add_metric([rule], found.get(rule, 0))
+    yield told
 
 
 def endings() -> Iterator[Metric]:
@@ -78,7 +89,7 @@ def people() -> Iterator[Metric]:
     yield deliveries
 
 
-_PARTS: tuple[Callable[[], Iterable[Metric]], ...] = (executions, endings, recovery, people)
+_PARTS: tuple[Callable[[], Iterable[Metric]], ...] = (executions, refusals, endings, recovery, people)
 
 
 class Database(Collector):

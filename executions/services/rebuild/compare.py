@@ -14,7 +14,7 @@ from executions.services.rebuild.fold import Corrupt, fold
 from executions.states import Status
 from executions.transitions import HOLDING
 from forge_project.kernel import clock
-from forge_project.ledger.models import Event, Invocation
+from forge_project.ledger.models import Event, Invocation, Tombstone
 from forge_project.ledger.writing import writing
 
 Table = Literal["execution", "call", "approval", "load"]
@@ -63,6 +63,8 @@ def settled_differences(refs: Iterable[str], progress: Callable[[int], object] |
 
 
 def _of(refs: list[str]) -> Iterator[Difference]:
+    removed = set(Tombstone.objects.filter(pk__in=refs).values_list("pk", flat=True))
+    refs = [ref for ref in refs if ref not in removed]  # retention took their events; `verify` judges the tombstone
     events = _events(refs)
     live = {row.ref: _execution(row) for row in Execution.objects.filter(pk__in=refs)}
     calls: dict[str, dict[str, Any]] = defaultdict(dict)

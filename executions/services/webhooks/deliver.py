@@ -18,7 +18,7 @@ from executions.outbox.models import Delivery, DeliveryState, Webhook
 from executions.selectors import signals
 from forge_project.kernel import actors, clock, failpoints
 from forge_project.kernel.errors import Denied, Failed, Invalid, Missing
-from forge_project.kernel.network.pinned import Exchange, status_of
+from forge_project.kernel.network.exchange import Exchange, exchange
 from forge_project.kernel.network.urls import parse
 from forge_project.ledger.events import fact
 from forge_project.ledger.governance import governing
@@ -45,7 +45,7 @@ def deliver(row: Delivery) -> bool:
     answer, error = None, ""
     try:
         _check_owner(row.webhook)
-        answer = status_of(_exchange(row), settings.FORGE_NETWORK_ALLOW)
+        answer = exchange(_asked(row), settings.FORGE_NETWORK_ALLOW).status
         failpoints.reach("deliver.sent")
     except (Denied, Failed, Invalid) as refused:
         error = refused.message
@@ -85,7 +85,7 @@ def _check_owner(hook: Webhook) -> None:
         raise Denied("its owner may not see everybody's signals any more")
 
 
-def _exchange(row: Delivery) -> Exchange:
+def _asked(row: Delivery) -> Exchange:
     kept = settings.FORGE_SEALER.open(bytes(row.webhook.sealed_target))
     told = signals.payload(row.signal)
     body = json.dumps({"type": row.signal.kind, "timestamp": told["created_at"], "data": told})

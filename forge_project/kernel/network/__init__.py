@@ -1,1 +1,1 @@
-"""The network guard: where Forge itself may connect to. For webhooks, and for any capability that goes out."""
+"""The network guard: where Forge itself may connect to. The one way it sends HTTP."""

@@ -5,6 +5,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+# For what an operator named, and no agent: it may be this very host.
+ANYWHERE: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 # Beside what is not global: addresses that carry another address, and services of the host's provider.
 _REFUSED: tuple[Network, ...] = tuple(
     ip_network(one)

@@ -100,13 +100,15 @@ def test_what_needs_somebody_is_listed_with_why(logged_in, olga, done, robo):
     page = shown(client, f"{LIST}attention/")
     assert page.count("✓ None.") == 5
     assert "<strong>0</strong> need attention" in page
-    Execution.objects.filter(pk=done.pk).update(quarantined="sealed \u202erow", termination_unconfirmed=True)
+    waits = send(robo, "waits", source="return 1")
+    Execution.objects.filter(pk=waits.pk).update(quarantined="sealed \u202erow")
+    Execution.objects.filter(pk=done.pk).update(quarantined="it has ended all the same", termination_unconfirmed=True)
     page = shown(client, f"{LIST}attention/")
     assert "Quarantined (1)" in page
     assert "Guest not known to be dead (1)" in page
     assert "sealed \\u{202E}row" in page
-    assert page.count(f"{LIST}{done.ref}/change/") == 2
-    assert "<strong>1</strong> needs attention" in page
+    assert page.count(f"{LIST}{done.ref}/change/") == page.count(f"{LIST}{waits.ref}/change/") == 1
+    assert "<strong>2</strong> need attention" in page
     assert client.post(f"{LIST}attention/").status_code == 405
 
 

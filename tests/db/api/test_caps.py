@@ -7,7 +7,7 @@ import pytest
 from django.db import connections
 
 from executions.api import polls
-from executions.models import CallerLoad, Execution
+from executions.models import CallerRefused, Execution
 from forge_project.ledger.models import Invocation
 from tests.db.api import get, post, refused
 
@@ -22,7 +22,7 @@ def test_a_full_queue_is_429_and_nothing_is_stored(api, settings, caplog):
     assert refused(answer, 429, "QUEUE_FULL") == {"rule": "queue.full", "limit": 1, "retry_after": 5}
     assert answer["Retry-After"] == "5"
     assert (Execution.objects.count(), Invocation.objects.count()) == (1, 1)
-    assert CallerLoad.objects.get().refused == 1
+    assert list(CallerRefused.objects.values_list("caller__username", "rule", "times")) == [("robo", "queue.full", 1)]
     assert "queue_rejected: robo" in caplog.text
     assert post(api, {"source": "1"}, "k1").status_code == 200
 

@@ -73,6 +73,14 @@ def runtime(db, zygotes):
 
 
 @pytest.fixture
+def second(db):
+    """Another worker, without guests."""
+    made = Runtime()
+    workers.register(made)
+    return made
+
+
+@pytest.fixture
 def unknown(caller, runtime, marker, monkeypatch, settings):
     """`unknown(**body)`: an execution whose worker died in a call of tests.marker, and nothing could be looked at."""
 

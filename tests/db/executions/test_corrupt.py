@@ -91,10 +91,6 @@ def input_swapped(first, second):
     Call.objects.filter(execution=first, n=2).update(sealed_input=seal(asked))
 
 
-def result_unreadable(first, second):
-    Call.objects.filter(execution=first, n=1).update(sealed_result=b"nonsense")
-
-
 def call_lost(first, second):
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM executions_call WHERE execution_id = %s AND n = 1", [first])
@@ -111,7 +107,6 @@ def source_swapped(first, second):
     [
         (results_swapped, "result_differs"),
         (input_swapped, "input_differs"),
-        (result_unreadable, "call_unreadable"),
         (call_lost, "calls_differ"),
         (source_swapped, "request_differs"),
     ],

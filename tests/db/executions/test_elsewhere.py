@@ -28,13 +28,6 @@ def _at_once(settings, monkeypatch):
     monkeypatch.setattr(workers, "WATCH_SECONDS", 0)
 
 
-@pytest.fixture
-def second(db):
-    made = Runtime()
-    workers.register(made)
-    return made
-
-
 def silent(worker_id, **columns):
     old = clock.now() - timedelta(seconds=3600)
     Worker.objects.filter(pk=worker_id).update(**OTHER | {"heartbeat": old} | columns)
@@ -117,17 +110,17 @@ def test_a_reconciler_that_dies_in_the_middle_does_not_make_it_proven(begun, sec
     assert (looks(third), row(ref).side_effect) == (["unknown"], "unknown")
 
 
-def due(ref):
+def due(ref, who):
     Execution.objects.filter(pk=ref).update(due_at=clock.now())
-    return [found.became for found in reobserve_due()]
+    return [found.became for found in reobserve_due(who)]
 
 
 def test_it_stays_unknown_until_its_worker_is_proven_dead(begun, second, runtime):
     ref = begun("effect.before")
     looks(second)
-    assert (due(ref), row(ref).status) == ([], "unknown")
+    assert (due(ref, second), row(ref).status) == ([], "unknown")
     declare_dead.declare_dead(str(runtime.worker_id), actor="os:olga")
-    assert [found.became for found in reobserve_due()] == ["failed"]
+    assert [found.became for found in reobserve_due(second)] == ["failed"]
     done = row(ref)
     assert (done.status, done.side_effect, done.error_code, done.due_at) == (
         "failed",
@@ -152,7 +145,7 @@ def test_other_proofs_of_its_death(begun, second, runtime, proof):
             Worker.objects.filter(pk=runtime.worker_id).update(host="test-host")
         case "stopped":
             workers.stop(runtime.worker_id)
-    assert due(ref) == ["failed"]
+    assert due(ref, second) == ["failed"]
     assert row(ref).side_effect == "not_applied"
 
 
@@ -160,7 +153,7 @@ def test_what_happened_late_is_found_whoever_lives(begun, second, marker):
     ref = begun("effect.before")
     looks(second)
     marker.write_text(f"{Call.objects.get().operation_id} x\n")
-    assert (due(ref), row(ref).side_effect) == (["succeeded"], "applied")
+    assert (due(ref, second), row(ref).side_effect) == (["succeeded"], "applied")
 
 
 def test_who_may_not_be_declared_dead(begun, second, runtime):
@@ -209,21 +202,21 @@ def test_a_guest_of_a_dead_worker_is_killed_and_its_end_confirmed(caller, runtim
 # --- looking again ----------------------------------------------------------------------------------
 
 
-def test_an_effect_that_can_be_seen_later_is_settled_then(unknown, marker):
+def test_an_effect_that_can_be_seen_later_is_settled_then(unknown, runtime, marker):
     ref = unknown()
-    assert reobserve_due() == []  # not yet
-    assert (due(ref), row(ref).status, row(ref).error_code) == (["succeeded"], "succeeded", "")
+    assert reobserve_due(runtime) == []  # not yet
+    assert (due(ref, runtime), row(ref).status, row(ref).error_code) == (["succeeded"], "succeeded", "")
     assert len(marker.read_text().splitlines()) == 1
 
 
 def test_a_script_goes_on_then(unknown, runtime, marker):
     ref = unknown(source="return (await tools.call('tests.marker', {text: 'a'})).line", interruption="resume")
-    assert due(ref) == ["queued"]
+    assert due(ref, runtime) == ["queued"]
     run_all(runtime)
     assert (row(ref).status, len(marker.read_text().splitlines())) == ("succeeded", 1)
 
 
-def test_the_waits_double(unknown, monkeypatch):
+def test_the_waits_double(unknown, runtime, monkeypatch):
     ref = unknown()
     begun = Call.objects.get().ended_at
     monkeypatch.setattr(Marker, "reconcile", lambda *_: 1 / 0)
@@ -231,28 +224,30 @@ def test_the_waits_double(unknown, monkeypatch):
     for _ in range(14):
         now = row(ref).due_at
         monkeypatch.setattr(clock, "now", lambda at=now: at)
-        assert reobserve_due() == []
+        assert reobserve_due(runtime) == []
         waits.append((row(ref).due_at - now).total_seconds())
     assert waits[:4] == pytest.approx([30, 60, 120, 240], rel=0.1)
     assert (waits[-1], Event.objects.count()) == (6 * 3600, events)  # and the ledger does not grow by looking
 
 
-def test_one_that_nobody_can_look_at_waits_for_a_person(unknown):
+def test_one_that_nobody_can_look_at_waits_for_a_person(unknown, runtime):
     ref = unknown()
     Call.objects.update(recovery_mode="never_auto_retry")
-    assert (due(ref), row(ref).due_at, row(ref).status) == ([], None, "unknown")
+    assert (due(ref, runtime), row(ref).due_at, row(ref).status) == ([], None, "unknown")
 
 
 @pytest.mark.rows_by_hand
-def test_a_bad_row_stops_no_other(unknown, monkeypatch):
+def test_a_bad_row_stops_no_other(unknown, runtime, monkeypatch):
     bad, good = unknown("k1"), unknown("k2")
     Call.objects.filter(execution=bad).update(shown_input="not json")
     Execution.objects.update(due_at=clock.now())
-    assert [found.ref for found in reobserve_due()] == [good]
+    assert [found.ref for found in reobserve_due(runtime)] == [good]
     assert row(bad).status == "unknown"
 
 
-def test_two_lookers_settle_it_once(unknown, monkeypatch):
+def test_two_lookers_settle_it_once(unknown, runtime, monkeypatch):
     ref, seen = unknown(), []
-    monkeypatch.setattr(Marker, "reconcile", lambda *_: (seen.append(reobserve_due()), Applied({"line": "x"}))[1])
-    assert (due(ref), seen) == (["succeeded"], [[]])
+    monkeypatch.setattr(
+        Marker, "reconcile", lambda *_: (seen.append(reobserve_due(runtime)), Applied({"line": "x"}))[1]
+    )
+    assert (due(ref, runtime), seen) == (["succeeded"], [[]])

@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from executions.models import Execution
 from executions.services.metrics import collect
+from executions.services.places import CAPS
 from forge_project.kernel import failpoints
 from forge_project.kernel.latency import REGISTRY, observe
 from tests.db.api import WRITE, get, post
@@ -55,6 +56,17 @@ def test_what_waits_runs_and_ended(api, caller, workspace, runtime, approver):
 
     answer(Approval.objects.get(), approver)
     assert scrape()[("forge_approvals", "approved")] == 1
+
+
+def test_requests_over_a_cap_by_the_cap(api, settings):
+    assert scrape()[("forge_queue_refused_total", "queue.full")] == 0
+    settings.FORGE_CALLER_QUEUED = 1
+    for key in ("k1", "k2", "k3"):
+        post(api, {"source": "1"}, key)
+    settings.FORGE_CALLER_DAY_BYTES = 1
+    post(api, {"source": "1"}, "k4")
+    told = scrape()
+    assert [told[("forge_queue_refused_total", rule)] for rule in CAPS] == [2, 1, 0]
 
 
 def test_a_dead_workers_lease(caller, workspace, runtime):

@@ -77,7 +77,8 @@ def test_one_stopped_elsewhere_leaves_unknown_effects_and_may_only_say_what_happ
     assert told == {"calls": [["prepared", "reconcile_observed", "recovery_parked", "late_outcome"]], "taken_over": 1}
     seen = hand.do("get", ref=ref)
     assert (seen["status"], seen["attempt"], len(lines(marker))) == ("unknown", 1, 1)
-    assert hand.do("look_again", ref=ref)["found"] == ["succeeded"]  # and now it can be seen
+    assert hand.do("look_again", ref=ref)["found"] == []  # it lives again: what it began is its own to look at
+    assert hand.until(ref, "succeeded")["side_effect"] == "applied"  # and now it can be seen
     again = hand.do("submit", key="k2", body=SLOW)["ref"]
     assert hand.until(again, "succeeded")["side_effect"] == "applied"
     assert (len(lines(marker)), stopped.poll()) == (2, None)

@@ -1,4 +1,8 @@
-"""One HTTP exchange with a checked address: resolved once, pinned, no redirects, no proxy, over by its deadline."""
+"""The one way Forge itself sends HTTP: a host resolved once, its address checked and pinned, one deadline for it all.
+
+No redirect is followed, no proxy is used, and certificates are checked. The deadline covers the name's resolution,
+connecting, sending and every byte of the answer.
+"""
 
 import http.client
 import socket
@@ -9,49 +13,61 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from forge_project.kernel import clock
-from forge_project.kernel.errors import Denied, Failed
+from forge_project.kernel.errors import Denied, Failed, TooLarge
+from forge_project.kernel.network import names
 from forge_project.kernel.network.addresses import Network, permitted
 from forge_project.kernel.network.urls import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """What is sent, and how long all of it may take."""
+    """What is sent, how long all of it may take, how many bytes of the answer's body are wanted."""
 
     target: Target
     method: str
     headers: Mapping[str, str]
     body: bytes
     seconds: float
+    most: int = 0
 
 
-def resolve(target: Target, allowed: Sequence[Network]) -> list[str]:
-    """The host's addresses. Raises Failed where there are none, Denied if even one of them may not be connected to."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A status, and the body where one was wanted."""
+
+    status: int
+    body: bytes = b""
+
+
+def exchange(asked: Exchange, allowed: Sequence[Network] = ()) -> Answer:
+    """The answer, whatever its status. Raises Denied, TooLarge, Failed (code TIMEOUT past the deadline).
+
+    No message has an address or a header in it.
+    """
+    until = clock.monotonic() + asked.seconds
+    addresses = resolve(asked.target, allowed, asked.seconds)
     try:
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        raise Failed("the host's name is not known") from None
-    addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        with _connected(asked.target, addresses, until) as connection:
+            connection.request(asked.method, asked.target.path, asked.body, dict(asked.headers))
+            with connection.getresponse() as told:  # where it ends with the connection, that has let go of it
+                body = told.read(asked.most + 1) if asked.most else b""
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if clock.monotonic() >= until:
+            raise _late() from None
+        raise Failed(f"no answer: {_why(error)}") from None
+    if clock.monotonic() >= until:  # we cut it off ourselves, in the middle of its headers perhaps
+        raise _late()
+    if len(body) > asked.most:
+        raise TooLarge("the answer is too long", limit=asked.most)
+    return Answer(status=told.status, body=body)
+
+
+def resolve(target: Target, allowed: Sequence[Network], seconds: float) -> list[str]:
+    """The host's addresses. Raises Failed where there are none, Denied if even one of them may not be connected to."""
+    addresses = names.addresses_of(target.host, seconds)
     if not all(permitted(one, allowed) for one in addresses):
         raise Denied("this address may not be connected to", rule="net.private_address")
     return addresses
-
-
-def status_of(exchange: Exchange, allowed: Sequence[Network] = ()) -> int:
-    """The answer's status, its body unread; raises Denied, Failed (never with an address or a header in it)."""
-    until = clock.monotonic() + exchange.seconds
-    addresses = resolve(exchange.target, allowed)
-    try:
-        with _connected(exchange.target, addresses, until) as connection:
-            connection.request(exchange.method, exchange.target.path, exchange.body, dict(exchange.headers))
-            status = connection.getresponse().status
-            if clock.monotonic() < until:  # else we cut it off ourselves, in the middle of its headers perhaps
-                return status
-            raise Failed("no answer in time")
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        if clock.monotonic() >= until:
-            raise Failed("no answer in time") from None
-        raise Failed(f"no answer: {_why(error)}") from None
 
 
 @contextmanager
@@ -90,6 +106,10 @@ def _dialled(target: Target, addresses: Sequence[str], until: float) -> socket.s
 def _cut(raw: socket.socket) -> None:
     with suppress(OSError):
         socket.socket.shutdown(raw, socket.SHUT_RDWR)  # past TLS: nothing is to be said any more
+
+
+def _late() -> Failed:
+    return Failed("no answer in time", code="TIMEOUT", retryable=True)
 
 
 def _why(error: Exception) -> str:

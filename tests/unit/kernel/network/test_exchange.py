@@ -1,6 +1,5 @@
 """One exchange with a checked address, against a real server."""
 
-import socket
 import time
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
@@ -11,17 +10,35 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from forge_project.kernel.errors import Denied, Failed
-from forge_project.kernel.network.pinned import Exchange, status_of
+from forge_project.kernel.errors import Denied, Failed, TooLarge
+from forge_project.kernel.network import names
+from forge_project.kernel.network.exchange import Exchange, exchange
 from forge_project.kernel.network.urls import Target, parse
 from tests.receiver import receiver
 
 HOME = [ip_network("127.0.0.0/8")]
 
 
-def ask(url, seconds=5, allowed=HOME, **parts):
+def answer(url, seconds=5, allowed=HOME, most=0, **parts):
     target = Target(**parts) if parts else parse(url, allowed=HOME, plain=True)
-    return status_of(Exchange(target=target, method="POST", headers={"X": "y"}, body=b"{}", seconds=seconds), allowed)
+    asked = Exchange(target=target, method="POST", headers={"X": "y"}, body=b"{}", seconds=seconds, most=most)
+    return exchange(asked, allowed)
+
+
+def ask(url, **asked):
+    return answer(url, **asked).status
+
+
+@pytest.fixture
+def stands_for(monkeypatch):
+    """`stands_for(address, …)`: what any name is resolved to, from now on; the look-ups are counted."""
+    seen = []
+
+    def names_of(*addresses):
+        monkeypatch.setattr(names, "addresses_of", lambda host, _: (seen.append(host), list(addresses))[1])
+        return seen
+
+    return names_of
 
 
 @pytest.mark.parametrize("status", [200, 204, 404, 500])
@@ -43,8 +60,9 @@ def test_a_redirect_is_an_answer_and_is_not_followed():
 def test_it_is_over_by_its_deadline(mode):
     with receiver(mode) as server:
         began = time.monotonic()
-        with pytest.raises(Failed, match="no answer in time"):
+        with pytest.raises(Failed, match="no answer in time") as late:
             ask(server.url, seconds=0.5)
+        assert late.value.code == "TIMEOUT"
         assert time.monotonic() - began < 3
 
 
@@ -69,27 +87,37 @@ def test_an_address_is_checked_when_it_is_resolved():
     assert (refused.value.facts, server.got) == ({"rule": "net.private_address"}, [])
 
 
-def test_one_bad_address_among_good_ones_is_enough(monkeypatch):
-    found = [(0, 0, 0, "", ("8.8.8.8", 80)), (0, 0, 0, "", ("10.0.0.1", 80))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+def test_one_bad_address_among_good_ones_is_enough(stands_for):
+    stands_for("8.8.8.8", "10.0.0.1")
     with pytest.raises(Denied):
         ask("", scheme="http", host="rebound.example", port=80, path="/")
 
 
-def test_it_connects_to_the_address_that_was_checked(monkeypatch):
+def test_it_connects_to_the_address_that_was_checked(stands_for):
     """A second look-up would give another address: there is none."""
-    answers = [[(2, 1, 6, "", ("127.0.0.1", 1))]]
+    seen = stands_for("127.0.0.1")
     with receiver() as server:
-        answers[0][0] = (2, 1, 6, "", ("127.0.0.1", server.server.server_port))
-        real = socket.getaddrinfo
-
-        def look_up(host, *rest, **named):
-            return answers.pop() if host == "rebound.example" else real(host, *rest, **named)
-
-        monkeypatch.setattr(socket, "getaddrinfo", look_up)
         port = server.server.server_port
         assert ask("", scheme="http", host="rebound.example", port=port, path="/") == 200
-    assert server.got[0][1]["Host"] == f"rebound.example:{port}"
+    assert (server.got[0][1]["Host"], seen) == (f"rebound.example:{port}", ["rebound.example"])
+
+
+def test_the_body_is_read_where_it_is_wanted_and_no_longer_than_that():
+    with receiver(200, body=b"12345") as server:
+        assert [answer(server.url, most=most).body for most in (0, 5)] == [b"", b"12345"]
+        with pytest.raises(TooLarge) as refused:
+            answer(server.url, most=4)
+    assert refused.value.facts == {"limit": 4}
+
+
+@pytest.mark.parametrize("wanted", [0, 100])
+def test_a_name_that_nobody_answers_is_over_by_the_deadline(monkeypatch, wanted):
+    monkeypatch.setattr(names, "_PROGRAM", "import time; time.sleep(60)")
+    began = time.monotonic()
+    with pytest.raises(Failed) as late:
+        answer("", seconds=0.3, most=wanted, scheme="http", host="silent.example", port=80, path="/")
+    assert (late.value.code, late.value.retryable) == ("TIMEOUT", True)
+    assert time.monotonic() - began < 2
 
 
 def test_no_proxy_is_used(monkeypatch):
@@ -127,16 +155,12 @@ def certificate(tmp_path):
     ("host", "trusted", "why"),
     [("forge.test", True, ""), ("forge.test", False, "not trusted"), ("other.test", True, "not trusted")],
 )
-def test_tls_is_checked_against_the_name(monkeypatch, certificate, host, trusted, why):
+def test_tls_is_checked_against_the_name(monkeypatch, stands_for, certificate, host, trusted, why):
+    stands_for("127.0.0.1")
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with receiver(certificate=certificate) as server:
         port = server.server.server_port
-        real = socket.getaddrinfo
-        there = [(2, 1, 6, "", ("127.0.0.1", port))]
-        monkeypatch.setattr(
-            socket, "getaddrinfo", lambda name, *rest, **named: there if ".test" in name else real(name, *rest, **named)
-        )
         if not why:
             assert ask("", scheme="https", host=host, port=port, path="/") == 200
         else:
