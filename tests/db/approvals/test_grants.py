@@ -24,9 +24,11 @@ from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict, Denied, Invalid
 from forge_project.ledger import selectors as ledger
 from forge_project.ledger.governance import GOVERNANCE
+from tests import environment
 from tests.db.approvals import REVIEW, answer, at_once, facts, page, pending, use
 
 pytestmark = pytest.mark.django_db
+ROUNDS = environment.ROUNDS or 15
 TWO = Verdict(decision=Decision.REVIEW, rule="two", version=1, reason="", votes=2)
 
 
@@ -213,8 +215,8 @@ def test_the_database_widens_none(robot, ada, bob):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_race_takes_no_more_uses_than_there_are(robot, ada, settings):
-    settings.FORGE_CALLER_PENDING = 1000
-    for n in range(15):
+    settings.FORGE_CALLER_PENDING = 10_000
+    for n in range(ROUNDS):
         made = grant(pending(robot, f"exec-{n}"), ada, uses=3)
         names = [f"exec-{n}-{k}" for k in range(6)]
         for name in names:
@@ -235,8 +237,8 @@ def test_a_race_takes_no_more_uses_than_there_are(robot, ada, settings):
 
 @pytest.mark.django_db(transaction=True)
 def test_use_and_revoke_and_a_person_at_once(robot, ada, bob, settings):
-    settings.FORGE_CALLER_PENDING = 1000
-    for n in range(15):
+    settings.FORGE_CALLER_PENDING = 10_000
+    for n in range(ROUNDS):
         made = grant(pending(robot, f"exec-{n}"), ada)
         row = pending(robot, f"exec-{n}-a")
 

@@ -14,6 +14,7 @@ from approvals.services.rule_checks import doubts
 from forge_project.kernel.errors import Conflict, Invalid, Missing
 from forge_project.ledger import selectors as ledger
 from forge_project.ledger.governance import GOVERNANCE
+from tests import environment
 from tests.db.approvals import at_once, pending
 
 pytestmark = pytest.mark.django_db
@@ -104,7 +105,7 @@ def test_the_database_edits_no_version(ada):
 
 @pytest.mark.django_db(transaction=True)
 def test_two_edits_at_once_leave_one_live_version(ada):
-    for n in range(20):
+    for n in range(environment.ROUNDS or 20):
         ended = at_once(*[lambda d=d, n=n: save(ada, f"rule-{n}", d) for d in ("ALLOW", "DENY", "REVIEW")])
         assert all(isinstance(one, PolicyRule | Conflict) for one in ended), ended
         assert PolicyRule.objects.filter(name=f"rule-{n}", retired_at=None).count() == 1
