@@ -37,7 +37,7 @@ __all__ = [
     "Workspace", "closed_object", "fault_of_schema", "validate_input",
 ]  # fmt: skip
 
-NO_TARGET: dict[str, Any] = {"host": "", "method": "", "path": "", "paths": [], "argv": [], "branch": ""}
+NO_TARGET: dict[str, Any] = {"host": "", "method": "", "hosts": [], "path": "", "paths": [], "argv": [], "branch": ""}
 
 
 class Capability(ABC):

@@ -33,7 +33,7 @@ def save(author, name, decision, capability="*", **rest):
 @pytest.mark.parametrize("effect", ["read", "write", "process", "external", "internal"])
 @pytest.mark.parametrize("network", [False, True])
 def test_the_default_lets_local_reads_and_internal_calls_pass(effect, network):
-    free = effect == "internal" or (effect == "read" and not network)
+    free = effect in ("internal", "read") and not network
     assert verdict(effect=effect, network=network) == f"{'ALLOW' if free else 'REVIEW'} default 1"
 
 
