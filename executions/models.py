@@ -36,9 +36,7 @@ class Workspace(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(condition=Q(isolation__in=Isolation.values), name="workspace_isolation")
-        ]
+        constraints = [models.CheckConstraint(condition=Q(isolation__in=Isolation.values), name="workspace_isolation")]
 
     def __str__(self) -> str:
         return self.name

@@ -7,6 +7,10 @@ from approvals.services.rules import SaveRule, save_rule
 from executions.models import Call, Execution, Workspace
 from executions.services import catalog
 from executions.services.calls import run
+from executions.services.holds import still_holds
+from executions.services.workspaces import ChangeWorkspace, change_workspace
+from executions.states import ISOLATIONS, Isolation, WorkspaceKind
+from forge_project.kernel.errors import Invalid
 from forge_project.ledger import selectors
 from tests import fetch
 from tests.db.executions import answer, run_all, send
@@ -173,8 +177,10 @@ def test_what_was_approved_is_refused_once_the_workspace_lets_other_things_pass(
 ):
     sent = fetched(caller, runtime, capability, method="POST")
     asked = Approval.objects.get()
+    assert still_holds(asked) is True
     answer(asked, approver)
     Workspace.objects.update(**change)
+    assert still_holds(asked) is False
     run_all(runtime)
     asked.refresh_from_db()
     assert (end(sent), asked.state) == (("failed", "APPROVAL_INVALID"), "revoked")
@@ -193,3 +199,17 @@ def test_an_approval_of_a_plain_workspace_is_bound_as_it_was_before_there_were_l
 
     sent = fetched(caller, runtime)
     assert bound_scope(Execution.objects.get(pk=sent.ref)) == {"caller": "user:robo", "workspace": "ws"}
+
+
+def test_only_a_kind_that_can_keep_executions_apart_says_that_it_does(workspace, monkeypatch):
+    """A rule may let writes pass for that: a directory that all work in must not claim it."""
+    asked = ChangeWorkspace(name="ws", isolation="per_execution")
+    with pytest.raises(Invalid) as refused:
+        change_workspace(asked)
+    assert refused.value.facts["path"] == "/isolation"
+    monkeypatch.setitem(ISOLATIONS, WorkspaceKind.DIRECTORY, frozenset(Isolation))
+    assert change_workspace(asked).isolation == "per_execution"
+    said = selectors.payload(list(selectors.events("forge:governance"))[-1])["actions"]["forge"]
+    assert (said["fact"], said["isolation"], said["was"]) == ("workspace.changed", "per_execution", {
+        "isolation": "shared"
+    })  # fmt: skip
