@@ -257,3 +257,21 @@ def test_use_and_revoke_and_a_person_at_once(robot, ada, bob, settings):
             assert isinstance(decided, Conflict)
         else:
             assert row.state == "denied"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_vote_and_a_revocation_at_once(robot, ada, bob, settings):
+    """Both touch the grant and the chain of governance: in one order, or they would wait for each other."""
+    settings.FORGE_CALLER_PENDING = 10_000
+    for n in range(ROUNDS):
+        row = pending(robot, f"exec-{n}", verdict=TWO)
+        made = grant(row, ada)
+        yes = VoteGrant(grant_ref=made.pk, proof=proof(bob))
+        end = RevokeGrant(grant_ref=made.pk, actor=ada, reason="enough")
+        voted, revoked = at_once(lambda v=yes: vote_grant(v), lambda e=end: revoke_grant(e))
+        made.refresh_from_db()
+        row.refresh_from_db()
+        assert isinstance(revoked, Grant), revoked
+        assert isinstance(voted, Grant | Conflict), voted
+        assert made.ended_at is not None
+        assert (row.state == "approved") == isinstance(voted, Grant) == (made.lives_until is not None)
