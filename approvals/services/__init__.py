@@ -19,6 +19,6 @@ from approvals.services.tokens import issue_token, revoke_tokens
 
 __all__ = [
     "Ask", "Consume", "Decide", "MakeGrant", "RetireRule", "Revoke", "RevokeGrant", "SaveRule", "VoteGrant",
-    "ask", "consume", "decide", "end_grants", "expire_due", "issue_token", "make_grant", "retire_rule", "revoke", "revoke_grant",
-    "revoke_in", "revoke_tokens", "save_rule", "vote_grant",
+    "ask", "consume", "decide", "end_grants", "expire_due", "issue_token", "make_grant", "retire_rule", "revoke",
+    "revoke_grant", "revoke_in", "revoke_tokens", "save_rule", "vote_grant",
 ]  # fmt: skip
