@@ -128,6 +128,17 @@ def test_a_process_that_dies_while_it_looks_leaves_the_place_taken(turn):
     assert told() == []
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_one_that_was_looked_at_for_longer_than_any_counts(turn, right):
+    place = guesses.take("ann")
+    turn(seconds=301)
+    guess("bob")  # sweeps
+    guesses.settle(place, right=right, actor="os:op")
+    for _ in range(5 - (not right)):
+        assert guess() is None
+    locked()
+
+
 def test_rows_go_when_they_no_longer_count(turn):
     guess("ann", RIGHT)
     assert not PasswordTries.objects.exists()
