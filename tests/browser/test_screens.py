@@ -3,7 +3,7 @@
 import pytest
 
 from approvals.models import Approval
-from executions.models import Execution, Workspace
+from executions.models import Execution
 from tests.browser.test_approve import clean, log_in
 from tests.db.executions import answer, run_all, send
 from tests.people import person
@@ -39,7 +39,6 @@ def test_no_page_has_a_fault_axe_can_find(browser, asked, runtime):
         "decision": f"/admin/approvals/approval/{asked.ref}/change/",
         "warned": f"/admin/approvals/approval/{other.ref}/change/", "executions": "/admin/executions/execution/",
         "execution": f"{run}/change/", "audit": f"{run}/audit/", "attention": "/admin/executions/execution/attention/",
-        "workspace": f"/admin/executions/workspace/{Workspace.objects.get().pk}/change/",
     }  # fmt: skip
 
     def look(name):
