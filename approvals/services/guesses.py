@@ -73,13 +73,12 @@ def settle(place: Place, *, right: bool, actor: str) -> None:
 
 
 def _row(key: str, now: datetime) -> PasswordTries:
-    """The name's row, locked; made where there is none. Another may end it just then: it is made again."""
+    """The name's row, locked; made where there is none. Another may end it between the two: it is made again."""
     while True:
-        try:
-            fresh: dict[str, Any] = {"counts_until": now + _window()}
-            return PasswordTries.objects.select_for_update().get_or_create(pk=key, defaults=fresh)[0]
-        except PasswordTries.DoesNotExist:
-            continue
+        fresh = PasswordTries(pk=key, counts_until=now + _window())
+        PasswordTries.objects.bulk_create([fresh], ignore_conflicts=True)
+        if (row := PasswordTries.objects.select_for_update().filter(pk=key).first()) is not None:
+            return row
 
 
 def _counting(row: PasswordTries, now: datetime) -> list[Any]:
