@@ -77,8 +77,9 @@ chaos: setup-dev
 	$(BIN)/python -m tests.chaos.kill9 --executions 200 --steps 5 --json --bar $(CHAOS_BAR)
 	$(BIN)/python -m tests.chaos.matrix --json --seconds $$(($(CHAOS_SECONDS) / 4))
 	$(BIN)/python -m tests.chaos.storm --executions 1000 --kills 200 --seconds $$(($(CHAOS_SECONDS) / 3)) --json
-	FORGE_TEST_ROUNDS=$$(($(CHAOS_SECONDS) >= 600 ? 200 : 20)) $(BIN)/python -m pytest -q -n 2 -k "race or against or reconcilers" \
-		tests/db/executions/test_races.py tests/db/executions/test_races_ends.py tests/db/approvals/test_races.py
+	FORGE_TEST_ROUNDS=$$(($(CHAOS_SECONDS) >= 600 ? 200 : 20)) $(BIN)/python -m pytest -q -n 2 -k "race or against or reconcilers or at_once" \
+		tests/db/executions/test_races.py tests/db/executions/test_races_ends.py tests/db/approvals/test_races.py \
+		tests/db/approvals/test_grants.py tests/db/approvals/test_quorum.py tests/db/approvals/test_passwords.py
 
 clean:
 	rm -rf $(VENV) .venv-quickjs .venv-node var screenshots .pytest_cache .mypy_cache .ruff_cache

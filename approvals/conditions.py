@@ -14,7 +14,7 @@ from typing import Any
 import cel
 
 from approvals.errors import Unasked
-from forge_project.kernel.errors import ForgeError, Invalid
+from forge_project.kernel.errors import Invalid
 
 MAX_TEXT = 1000  # characters of a condition
 MAX_LIST = 1000  # entries of a list or map it may look at
@@ -82,11 +82,22 @@ class Subject:
             raise Unasked(partial(self.look, [text]))
         return self._said[text]
 
+    def take_aim(self) -> None:
+        """Looks where the call goes, for `aimed`."""
+        self.variables()
+
+    def aimed(self) -> Mapping[str, Any]:
+        """The target as `take_aim` found it, empty where there is none. Unasked where nobody looked."""
+        if self._variables is None:
+            raise Unasked(self.take_aim)
+        aimed: Mapping[str, Any] = self._variables.get("target", {})
+        return aimed
+
     def variables(self) -> dict[str, Any]:
         """`input`, and `target` where the capability can name one."""
         if self._variables is None:
             self._variables = {"input": self._input()}
-            with suppress(ForgeError, OSError, ValueError, KeyError, TypeError):  # then a condition on it fails
+            with suppress(Exception):  # of an input nobody has checked yet: a condition on it fails
                 self._variables["target"] = dict(self._target())
         return self._variables
 

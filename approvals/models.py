@@ -246,3 +246,19 @@ class Notice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.approval_id} {self.kind}"
+
+
+class PasswordTries(models.Model):
+    """Passwords tried lately for one name, whether or not it is an account; the row goes when none of them counts."""
+
+    name = models.CharField(
+        primary_key=True, max_length=DIGEST
+    )  # a keyed digest: people type passwords into this field
+    tries = models.JSONField(
+        default=list
+    )  # [which, when, whether it was wrong]; at most FORGE_PASSWORD_GUESSES of them
+    locked_until = models.DateTimeField(null=True, blank=True)
+    counts_until = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.name

@@ -11,6 +11,7 @@ from approvals.conditions import Subject
 from approvals.errors import Unasked
 from approvals.states import Decision, Effect, Risk
 from forge_project.kernel import plain
+from forge_project.kernel.network.hosts import listed
 
 # Part of every dispatch, and dearer to build by the ORM than to run.
 _LIVE_RULES = """SELECT name, version, capability, decision, reason, workspace, workspace_kind, isolation, effects,
@@ -19,12 +20,16 @@ _LIVE_RULES = """SELECT name, version, capability, decision, reason, workspace, 
         SELECT g.name FROM auth_group g JOIN auth_user_groups m ON m.group_id = g.id
         JOIN auth_user u ON u.id = m.user_id WHERE u.username = %s)) ORDER BY priority, name"""
 DEFAULT = "default"  # no stored rule may have this name
+_READING = ("GET", "HEAD")
 REVIEWABLE = (Risk.LOW, Risk.MEDIUM)  # what a reviewer may let pass where only the default rule speaks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a rule may look at. `caller` is a user name; `network`: whether the call reaches out of this host."""
+    """What a rule may look at. `caller` is a user name; `network`: whether the call reaches out of this host.
+
+    `kind`, `isolation` and `hosts` (its allow-list) are the workspace's.
+    """
 
     caller: str
     workspace: str
@@ -34,6 +39,7 @@ class Question:
     risk: str = Risk.MEDIUM
     kind: str = ""
     isolation: str = ""
+    hosts: tuple[str, ...] = ()
     subject: Subject | None = None
 
 
@@ -152,7 +158,11 @@ def rules_of(caller: str, *, hopeful: bool = False) -> Rules:
 
 def foresee(question: Question) -> None:
     """Asks the conditions this process met last time, so that the transaction will find them answered."""
-    if question.subject is not None and (rules := _recent.get(question.caller)):
+    if question.subject is None:
+        return
+    if question.network:
+        question.subject.take_aim()
+    if rules := _recent.get(question.caller):
         question.subject.look(rules.conditions(question))
 
 
@@ -171,6 +181,8 @@ def asked_outside(question: Question) -> Verdict:
     rules = rules_of(question.caller)
     if question.subject is not None:
         question.subject.look(rules.conditions(question))
+        if question.network:
+            question.subject.take_aim()
     return rules.judge(question)
 
 
@@ -180,10 +192,13 @@ def snapshot(verdict: Verdict) -> str:
 
 
 def default(asked: Question) -> Verdict:
-    """Reads that stay on this host and internal calls change nothing anybody must see; all else is looked at."""
-    harmless = asked.effect == Effect.INTERNAL or (asked.effect == Effect.READ and not asked.network)
-    if harmless:
+    """Reads and internal calls that stay on this host, and reads of hosts on the workspace's list, change nothing
+    anybody must see, nor can they tell anybody what they should not; all else is looked at. Raises Unasked.
+    """
+    if asked.effect in (Effect.READ, Effect.INTERNAL) and not asked.network:
         return Verdict(decision=Decision.ALLOW, rule=DEFAULT, version=1, reason="a local read or an internal call")
+    if _reads_listed(asked):
+        return Verdict(decision=Decision.ALLOW, rule=DEFAULT, version=1, reason="a read of a host on the list")
     return Verdict(
         decision=Decision.REVIEW,
         rule=DEFAULT,
@@ -191,3 +206,17 @@ def default(asked: Question) -> Verdict:
         reason="no rule allows this without a person",
         reviewer_may_allow=asked.risk in REVIEWABLE,
     )
+
+
+def _reads_listed(asked: Question) -> bool:
+    """Whether the call only reads, and only from hosts on the workspace's list: its URL could tell another host things.
+
+    A capability says where it goes by `aim`: `method`, and every `host:port` in `hosts`.
+    """
+    if not (asked.network and asked.hosts and asked.effect in (Effect.READ, Effect.EXTERNAL)) or asked.subject is None:
+        return False
+    target = asked.subject.aimed()
+    goes = target.get("hosts")
+    if target.get("method") not in _READING or not isinstance(goes, list) or not goes:
+        return False
+    return all(isinstance(where, str) and listed(where, asked.hosts) for where in goes)

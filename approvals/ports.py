@@ -9,7 +9,7 @@ from approvals.models import Approval
 from approvals.policy import Question
 from forge_project.ledger.writing import Page
 
-TARGET = ("host", "method", "path", "paths", "argv", "branch")  # what conditions may see as `target`
+TARGET = ("host", "method", "hosts", "path", "paths", "argv", "branch")  # what conditions may see as `target`
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from approvals import selectors
 from approvals.models import Approval
 from forge_project.kernel import visible
 
-_CHANGED = "The world has changed since this was asked: an approval will not be used, it will be asked anew."
+_CHANGED = (
+    "The world has changed since this was asked, or what its workspace lets pass: an approval of this will not be used."
+)
 
 
 def of(row: Approval, holds: bool | None) -> list[str]:

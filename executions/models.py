@@ -11,6 +11,7 @@ from executions.states import (
     Access,
     CallStatus,
     Interruption,
+    Isolation,
     Kind,
     SideEffect,
     Status,
@@ -30,7 +31,12 @@ class Workspace(models.Model):
     kind = models.CharField(max_length=20, choices=WorkspaceKind, default=WorkspaceKind.DIRECTORY)
     path = models.CharField(max_length=1000)
     hosts = models.JSONField(default=list, help_text="FORGE_HOST_ID of each host that serves it")
+    isolation = models.CharField(max_length=20, choices=Isolation, default=Isolation.SHARED)
+    network_hosts = models.JSONField(default=list, blank=True, help_text="what its calls may read without a person")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(isolation__in=Isolation.values), name="workspace_isolation")]
 
     def __str__(self) -> str:
         return self.name

@@ -143,6 +143,17 @@ class WorkspaceKind(TextChoices):
     DIRECTORY = "directory"
 
 
+class Isolation(TextChoices):
+    """Whether the executions of a workspace see one another's changes."""
+
+    SHARED = "shared"
+    PER_EXECUTION = "per_execution"
+
+
+# What Forge can keep: where a rule lets writes pass because each execution has a copy of its own, it must have one.
+ISOLATIONS: dict[WorkspaceKind, frozenset[Isolation]] = {WorkspaceKind.DIRECTORY: frozenset((Isolation.SHARED,))}
+
+
 class Access(TextChoices):
     """What a grant of a workspace allows."""
 

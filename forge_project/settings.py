@@ -47,6 +47,8 @@ FORGE_DRAIN_SECONDS = env.number("FORGE_DRAIN_SECONDS", 25, low=0, high=3600)
 FORGE_MAX_CRASHES = env.number("FORGE_MAX_CRASHES", 3, low=1, high=100)
 FORGE_APPROVAL_PENDING_SECONDS = env.number("FORGE_APPROVAL_PENDING_SECONDS", 86_400, low=60, high=604_800)
 FORGE_APPROVAL_UNUSED_SECONDS = env.number("FORGE_APPROVAL_UNUSED_SECONDS", 900, low=5, high=86_400)
+FORGE_PASSWORD_GUESSES = env.number("FORGE_PASSWORD_GUESSES", 5, low=1, high=100)
+FORGE_PASSWORD_SECONDS = env.number("FORGE_PASSWORD_SECONDS", 300, low=1, high=86_400)
 FORGE_API_DECISIONS = env.flag("FORGE_API_DECISIONS", False)
 FORGE_ALLOW_WEAK_ISOLATION = env.flag("FORGE_ALLOW_WEAK_ISOLATION", False)
 FORGE_CHECKPOINT_KEY = env.text("FORGE_CHECKPOINT_KEY", "")  # of the checkpoint process alone
@@ -157,6 +159,7 @@ if FORGE_CACHE_URL:  # counts requests over all web processes and hosts
 ATOMIC_REQUESTS = False
 APPEND_SLASH = False  # a redirected POST becomes a GET in most clients
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTHENTICATION_BACKENDS = ["approvals.passwords.Backend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

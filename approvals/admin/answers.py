@@ -3,15 +3,14 @@
 import re
 from typing import Any
 
-from django.contrib.auth import authenticate
 from django.http import HttpRequest
 
-from approvals import eligibility, proof
+from approvals import eligibility, passwords, proof
 from approvals.admin import words
 from approvals.models import Approval
 from approvals.states import Risk
 from forge_project.kernel import clock
-from forge_project.kernel.errors import Denied, Invalid
+from forge_project.kernel.errors import Invalid
 
 _VERSION = re.compile(r"[0-9]{1,9}")
 _FINGERPRINT = re.compile(r"[\x21-\x7e]{1,120}")
@@ -36,14 +35,14 @@ def who(request: HttpRequest) -> dict[str, Any]:
 
 
 def stepped_up(request: HttpRequest, row: Approval) -> dict[str, Any]:
-    """As `who`; for critical risk by a password given now, and the typed target to approve. Raises Denied, Invalid."""
+    """As `who`; for critical risk by a password given now, and the typed target to approve. Raises Denied, Invalid,
+    TooMany.
+    """
     told = who(request)
     if row.risk != Risk.CRITICAL:
         return told
     typed = " ".join(request.POST.get("typed", "").split())
     if request.POST.get("decision") == "approve" and typed != words.to_type(row):
         raise Invalid("type the target exactly as it is shown", path="/typed")
-    found = authenticate(request, username=told["actor"].get_username(), password=request.POST.get("password", ""))
-    if found is None or found.pk != told["actor"].pk:
-        raise Denied("this is not your password", rule="approval.password")
+    passwords.check(told["actor"], request.POST.get("password", ""), request)
     return told | {"authenticated_at": clock.now(), "method": "password", "typed_target": eligibility.to_type(row)}

@@ -26,7 +26,10 @@ def take(site: ForgeAdmin, request: HttpRequest, row: Approval) -> HttpResponse:
     try:
         decided = decide(_asked(request, row))
     except ForgeError as refusal:
-        return render_page(site, request, selectors.get(row.ref), refusal, status_of(refusal))
+        page = render_page(site, request, selectors.get(row.ref), refusal, status_of(refusal))
+        if (wait := refusal.facts.get("retry_after")) is not None:
+            page["Retry-After"] = str(wait)
+        return page
     messages.success(request, _DONE[State(decided.state)])
     return HttpResponseRedirect(reverse("admin:approvals_approval_change", args=[decided.ref]))
 

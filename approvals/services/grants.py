@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from uuid6 import uuid7
 
 from approvals import conditions, eligibility, ports, selectors
@@ -17,7 +17,7 @@ from approvals.transitions import lost
 from forge_project.kernel import actors, clock
 from forge_project.kernel.errors import Conflict, Denied, Invalid
 from forge_project.ledger.events import Event, fact
-from forge_project.ledger.governance import governing
+from forge_project.ledger.governance import governing, record
 from forge_project.ledger.writing import Page, writing
 
 SECONDS = {"15m": 900, "1h": 3600, "8h": 28_800}
@@ -102,14 +102,32 @@ def revoke_grant(asked: RevokeGrant) -> Grant:
     """The grant, ended; what it approved and was not used yet can't be any more. Raises Missing, Invalid, Denied."""
     reason = words.required(asked.reason)
     grant = selectors.grant(asked.grant_ref)
-    with governing() as page:
+    with transaction.atomic():
         actor = User.objects.get(pk=asked.actor.pk)
         eligibility.check_person(actor)
-        ended = {"ended_at": clock.now(), "ended_by": actor, "end_reason": reason}
-        if Grant.objects.filter(pk=grant.pk, ended_at=None).update(**ended) != 1:
+        if not _end(grant, reason, actors.of(actor), by=actor):
             raise Conflict("this grant has ended already", grant=grant.pk)
-        page.add(fact("grant.revoked", ref=grant.pk, actor=actors.of(actor), reason=reason, uses=grant.uses))
     return selectors.grant(grant.pk)
+
+
+def end_grants(caller: User, reason: str, *, actor: str) -> list[str]:
+    """Ends every grant of this caller, also those that wait for votes: the refs of those that this ended."""
+    ended = []
+    for grant in Grant.objects.filter(caller=caller, ended_at=None).order_by("pk"):
+        with transaction.atomic():
+            if _end(grant, reason, actor):
+                ended.append(grant.pk)
+    return ended
+
+
+def _end(grant: Grant, reason: str, actor: str, *, by: User | None = None) -> bool:
+    """In the transaction that is open: the grant's row first, governance last, as a vote locks them."""
+    standing = Grant.objects.filter(pk=grant.pk, ended_at=None)
+    if standing.update(ended_at=clock.now(), ended_by=by, end_reason=reason) != 1:
+        return False
+    grant.refresh_from_db()  # under our own lock: no use is counted any more
+    record("grant.revoked", actor=actor, ref=grant.pk, reason=reason, uses=grant.uses)
+    return True
 
 
 def _check_fits(row: Approval, condition: str) -> None:

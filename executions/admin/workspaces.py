@@ -9,16 +9,24 @@ from django.http import HttpRequest
 
 from executions.models import Workspace, WorkspaceAccess
 from executions.services import workspaces
-from executions.services.workspaces import AddWorkspace, Grant
+from executions.services.workspaces import AddWorkspace, ChangeWorkspace, Grant
 from executions.states import Access
 from forge_project.kernel import actors
+from forge_project.kernel.errors import Invalid
 from forge_project.kernel.read_only import ForgeAdmin, moment
+
+_LETS_PASS = ("isolation", "network_hosts")
+_TYPED = {
+    "hosts": "FORGE_HOST_ID of each host that serves it, separated by blanks; none = this one",
+    "network_hosts": "HOST or HOST:PORT, separated by blanks: what its calls may read without a person; no patterns",
+}
 
 if TYPE_CHECKING:
     Form = forms.ModelForm[WorkspaceAccess]
+    PlaceBase = forms.ModelForm[Workspace]
     Inline = admin.TabularInline[WorkspaceAccess, Workspace]
 else:
-    Form, Inline = forms.ModelForm, admin.TabularInline
+    Form, PlaceBase, Inline = forms.ModelForm, forms.ModelForm, admin.TabularInline
 
 
 class AccessForm(Form):
@@ -58,9 +66,36 @@ class AccessInline(Inline):
         return self.has_add_permission(request, obj)
 
 
+class Names(forms.CharField):
+    """A list of names, typed with blanks between them, not as JSON."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """As it was typed, or as it is stored."""
+        return " ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        """A list."""
+        return super().clean(value).split()
+
+
+class PlaceForm(PlaceBase):
+    """What the service would refuse, said at its field."""
+
+    def clean(self) -> dict[str, Any]:
+        """Both columns of what it lets pass."""
+        sent: dict[str, Any] = self.cleaned_data
+        if not self.errors:
+            try:
+                workspaces.checked(self.instance.kind, sent["isolation"], sent["network_hosts"])
+            except Invalid as fault:
+                self.add_error(fault.facts["path"].removeprefix("/"), fault.message)
+        return sent
+
+
 @admin.register(Workspace)
 class WorkspaceAdmin(ForgeAdmin):
-    list_display: Any = ["name", "kind", "path", "hosts", moment("created_at", "since")]
+    form = PlaceForm
+    list_display: Any = ["name", "kind", "path", "hosts", "isolation", "network_hosts", moment("created_at", "since")]
     search_fields = ["name"]
     search_help_text = "a part of its name"
     ordering = ["name"]
@@ -72,11 +107,12 @@ class WorkspaceAdmin(ForgeAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Workspace | None = None) -> Any:
         """What is asked of a new one, or what there is."""
-        return ["name", "kind", "path", "hosts", moment("created_at", "since")] if obj else ["name", "path", "hosts"]
+        stays = ["name", "kind", "path", "hosts", moment("created_at", "since")] if obj else ["name", "path", "hosts"]
+        return [*stays, *_LETS_PASS]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Workspace | None = None) -> Any:
         """Approvals are bound to the name, locks to the place: another place is another workspace."""
-        return self.get_fields(request, obj) if obj else []
+        return [field for field in self.get_fields(request, obj) if field not in _LETS_PASS] if obj else []
 
     def get_inlines(self, request: HttpRequest, obj: Workspace | None) -> Any:
         """Agents are let in once it is there."""
@@ -88,17 +124,19 @@ class WorkspaceAdmin(ForgeAdmin):
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **named: Any) -> Any:
         """Hosts are typed as names, not as JSON."""
-        if db_field.name == "hosts":
-            told = "FORGE_HOST_ID of each host that serves it, separated by blanks; none = this one"
-            return forms.CharField(required=False, help_text=told)
+        if db_field.name in _TYPED:
+            return Names(required=False, help_text=_TYPED[db_field.name])
         return super().formfield_for_dbfield(db_field, request, **named)
 
     def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
-        """A new one through the service; of an old one only the agents change."""
-        if not change:
-            sent, actor = form.cleaned_data, actors.of(request.user)
-            asked = AddWorkspace(name=sent["name"], path=sent["path"], hosts=sent["hosts"].split(), actor=actor)
-            obj.pk = workspaces.add_workspace(asked).pk
+        """Through the services; of an old one what it lets pass changes, and its agents."""
+        sent, actor = form.cleaned_data, actors.of(request.user)
+        says = {name: sent[name] for name in _LETS_PASS}
+        if change:
+            workspaces.change_workspace(ChangeWorkspace(name=obj.name, actor=actor, **says))
+            return
+        asked = AddWorkspace(name=sent["name"], path=sent["path"], hosts=sent["hosts"], actor=actor, **says)
+        obj.pk = workspaces.add_workspace(asked).pk
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
         """Grants and takes away through the services."""

@@ -37,7 +37,7 @@ __all__ = [
     "Workspace", "closed_object", "fault_of_schema", "validate_input",
 ]  # fmt: skip
 
-NO_TARGET: dict[str, Any] = {"host": "", "method": "", "path": "", "paths": [], "argv": [], "branch": ""}
+NO_TARGET: dict[str, Any] = {"host": "", "method": "", "hosts": [], "path": "", "paths": [], "argv": [], "branch": ""}
 
 
 class Capability(ABC):
@@ -80,6 +80,7 @@ class Capability(ABC):
     def aim(self, given: Mapping[str, Any], artifacts: ArtifactStore) -> dict[str, Any]:
         """What rules see as `target`, in one spelling: `./a` is `a`. A key that is left out fails a condition on it.
 
+        One with `network` tells its `method` (GET, POST …), its `host`, and in `hosts` every `host:port` it goes to.
         Raises ForgeError where the input names nothing. Called outside any transaction, on input not yet validated.
         """
         path = given.get("path")

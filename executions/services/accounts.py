@@ -12,7 +12,7 @@ from knox.models import AuthToken
 
 from approvals.eligibility import is_agent
 from approvals.models import Agent, Approval
-from approvals.services import revoke_in, revoke_tokens
+from approvals.services import end_grants, revoke_in, revoke_tokens
 from approvals.states import LIVE as LIVE_APPROVALS
 from executions.models import Execution
 from executions.services.cancel import Cancel, cancel
@@ -78,7 +78,7 @@ def add_person(asked: AddPerson) -> User:
 
 
 def revoke_agent(name: str, *, actor: str = "") -> list[str]:
-    """Ends an agent: account, tokens, live executions (their refs), approvals. Raises Missing. Safe to repeat."""
+    """Ends an agent: account, tokens, live executions (their refs), approvals, grants. Raises Missing. Repeatable."""
     user, actor = agent(name).user, actor or actors.shell()
     with governing():  # first, so that nothing new is accepted while the rest is cancelled
         if User.objects.filter(pk=user.pk, is_active=True).update(is_active=False):
@@ -93,6 +93,7 @@ def revoke_agent(name: str, *, actor: str = "") -> list[str]:
             continue
         cancelled.append(ref)
     _void_approvals(user)
+    end_grants(user, "the agent was revoked", actor=actor)  # last: without a question that waits none is made any more
     return cancelled
 
 

@@ -1,6 +1,7 @@
 """What policy says of a call, and how a person is asked."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from approvals.conditions import Subject
@@ -12,17 +13,16 @@ from approvals.services.grant_use import answer_in
 from approvals.services.notices import announce
 from approvals.states import NoticeKind, State
 from executions.capabilities.base import Capability, Description, Precondition
-from executions.models import Call, Execution
+from executions.models import Call, Execution, Workspace
 from executions.outbox.models import SignalKind
 from executions.outbox.tell import tell
 from executions.services import journal, previews, sealed
 from executions.services.requests import artifacts_of, scopes
-from executions.states import CallStatus
+from executions.states import CallStatus, Isolation
 from executions.transitions import move_call
 from forge_project.kernel.errors import Conflict
 from forge_project.ledger.writing import Page
 
-SHARED = "shared"  # a directory that all executions of its callers work in
 MAX_TRIES = 3
 T = TypeVar("T")
 MAX_ASKED = 4  # once, and three times more when what was approved had changed
@@ -38,10 +38,21 @@ def question(execution: Execution, capability: Capability, subject: Subject | No
         effect=capability.effect.value,
         network=capability.network,
         risk=capability.risk.value,
-        kind=place.kind if place else "",
-        isolation=str(getattr(place, "isolation", SHARED)) if place else "",
         subject=subject,
+        **facts_of(place),
     )
+
+
+def facts_of(place: Workspace | None) -> dict[str, Any]:
+    """What rules may look at of a workspace, beside its name."""
+    if place is None:
+        return {}
+    return {"kind": place.kind, "isolation": place.isolation, "hosts": tuple(place.network_hosts)}
+
+
+def today(question: Question, execution: Execution) -> Question:
+    """The question with the workspace as it is now: `execution` as the guard read it in this transaction."""
+    return replace(question, **facts_of(execution.workspace))
 
 
 def subject_of(execution: Execution, capability: Capability, given: Callable[[], Any]) -> Subject:
@@ -77,9 +88,14 @@ def bound_input(call: Call) -> Any:
 
 
 def bound_scope(execution: Execution) -> dict[str, str]:
-    """The scope an approval is bound to."""
-    place = execution.workspace.name if execution.workspace else ""
-    return {"caller": execution.caller_ref, "workspace": place} | scopes(execution)
+    """The scope an approval is bound to: who, for what, where, and what that place lets pass (unless it is plain)."""
+    place = execution.workspace
+    bound = {"caller": execution.caller_ref, "workspace": place.name if place else ""} | scopes(execution)
+    if place is not None and place.isolation != Isolation.SHARED:
+        bound["isolation"] = place.isolation
+    if place is not None and place.network_hosts:
+        bound["network_hosts"] = " ".join(place.network_hosts)
+    return bound
 
 
 def ask_person(

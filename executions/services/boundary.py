@@ -66,6 +66,7 @@ class Boundary:
 
     def _permit(self, page: Page, call: Call, execution: Execution, precondition: Precondition) -> None:
         """Spends the approval of a call that awaited one; another must still be allowed, by policy or a reviewer."""
+        question = asking.today(self._question, execution)
         if call.status == CallStatus.AWAITING_APPROVAL:
             consume(
                 page,
@@ -77,12 +78,12 @@ class Boundary:
                     input=asking.bound_input(call),
                     scope=asking.bound_scope(execution),
                     precondition=precondition,
-                    question=self._question,
+                    question=question,
                 ),
             )
             reviewing.mark(execution, "human")
             return
-        verdict = judge(self._question)
+        verdict = judge(question)
         if verdict.decision == "DENY":
             raise denied(verdict)
         if self._passed is not None and self._passed.holds(verdict, precondition):

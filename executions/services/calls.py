@@ -169,8 +169,10 @@ def _ask(job: Job, execution: Execution, request: Request) -> Report:
 
         def write() -> None:
             with writing(job.guard.lease.ref) as page:
-                job.guard.pass_dispatch(page, writes=job.call.effect not in journal.QUIET, tools=[job.call.tool])
-                verdict = judge(question)
+                writes = job.call.effect not in journal.QUIET
+                now = job.guard.pass_dispatch(page, writes=writes, tools=[job.call.tool])
+                execution.workspace = now.workspace  # what the approval will be bound to
+                verdict = judge(asking.today(question, now))
                 if verdict.decision == "DENY":
                     raise denied(verdict)
                 job.call.refresh_from_db()

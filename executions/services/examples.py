@@ -9,7 +9,7 @@ from approvals.ports import Known
 from executions.capabilities.base import ArtifactContent, validate_input
 from executions.models import Workspace
 from executions.services import catalog
-from executions.services.asking import SHARED
+from executions.services.asking import facts_of
 from forge_project.kernel.errors import Invalid, Missing
 
 KEYS = {"caller", "workspace", "capability", "input", "expect", "rule"}
@@ -59,7 +59,6 @@ def pose(example: Mapping[str, Any]) -> Question:
         effect=capability.effect.value,
         network=capability.network,
         risk=capability.risk.value,
-        kind=place.kind if place else "",
-        isolation=str(getattr(place, "isolation", SHARED)) if place else "",
         subject=Subject(lambda: given, lambda: capability.aim(given, _NoArtifacts())),
+        **facts_of(place),
     )

@@ -1,12 +1,13 @@
 """What must hold at the moment of a dispatch, looked at inside its transaction."""
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from executions.bounds import Hold
 from executions.errors import CancelRequested, DeadlinePassed, GuestEnded, Held, LeaseLost, WorkspaceNotGranted
-from executions.models import Execution
+from executions.models import Execution, Workspace
 from executions.selectors import holds
 from executions.services import gate
 from executions.services.runtime import Runtime
@@ -51,9 +52,11 @@ class Guard:
 
 
 # Part of every dispatch, and dearer to build by the ORM than to run.
-_STANDING = """SELECT u.is_active, a.mode, EXISTS (SELECT 1 FROM executions_hold h WHERE h.released_at IS NULL)
-    FROM auth_user u
-    LEFT JOIN executions_workspaceaccess a ON a.user_id = u.id AND a.workspace_id = %s WHERE u.id = %s"""
+_STANDING = """SELECT u.is_active, a.mode, EXISTS (SELECT 1 FROM executions_hold h WHERE h.released_at IS NULL),
+    w.id, w.name, w.kind, w.path, w.isolation, w.network_hosts FROM auth_user u
+    LEFT JOIN executions_workspace w ON w.id = %s
+    LEFT JOIN executions_workspaceaccess a ON a.user_id = u.id AND a.workspace_id = w.id WHERE u.id = %s"""
+_PLACE = ("id", "name", "kind", "path", "isolation", "network_hosts")
 
 
 def _holds(execution: Execution, tools: Sequence[str]) -> Hold | None:
@@ -61,11 +64,15 @@ def _holds(execution: Execution, tools: Sequence[str]) -> Hold | None:
 
 
 def _still_stands(execution: Execution, *, writes: bool) -> bool:
-    """Whether any hold stands. Unidentified for an account closed meanwhile, WorkspaceNotGranted for a lost grant."""
+    """Whether any hold stands; the execution's workspace as it is now. Unidentified for an account closed meanwhile,
+    WorkspaceNotGranted for a lost grant.
+    """
     found = plain.one(_STANDING, [execution.workspace_id, execution.caller_id])
-    active, mode, held_back = found or (False, None, False)
+    active, mode, held_back, *place, hosts = found or (False, None, False, None)
     if not active:
         raise Unidentified("the caller's account is not active", caller=execution.caller_ref)
     if execution.workspace_id is not None and (mode is None or (writes and mode != Access.WRITE)):
         raise WorkspaceNotGranted("this workspace is not granted to the caller", rule="workspace.not_granted")
+    if execution.workspace_id is not None:
+        execution.workspace = Workspace.from_db("default", _PLACE, [*place, json.loads(hosts)])
     return bool(held_back)

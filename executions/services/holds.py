@@ -21,7 +21,10 @@ def subject_of(approval: Approval) -> Subject | None:
 
 
 def still_holds(approval: Approval) -> bool | None:
-    """True or False by looking now; None where it can't be looked at. Reads files: never in a transaction."""
+    """True or False by looking now, at the world and at what the workspace lets pass; None where nothing can be seen.
+
+    Reads files: never in a transaction.
+    """
     call = Call.objects.filter(execution=approval.execution_ref, call_id=approval.call_id).first()
     execution = Execution.objects.select_related("workspace", "caller").filter(pk=approval.execution_ref).first()
     capability = catalog.find(approval.capability)
@@ -31,4 +34,6 @@ def still_holds(approval: Approval) -> bool | None:
         seen = capability.observe(request_of(call, execution))
     except (ForgeError, OSError):
         return False
-    return bool(settings.FORGE_FINGERPRINTS.match(approval.precondition_fingerprint, seen))
+    match = settings.FORGE_FINGERPRINTS.match
+    same = match(approval.scope_fingerprint, asking.bound_scope(execution))
+    return bool(same and match(approval.precondition_fingerprint, seen))

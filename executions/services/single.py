@@ -73,7 +73,7 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
     def write() -> turns.Opened:
         with writing(attempt.lease.ref) as page:
             execution = attempt.guard.pass_dispatch(page, writes=False, tools=[asked.tool])
-            verdict = turns.judge_all(questions).get(asked.n)
+            verdict = turns.judge_all({n: asking.today(one, execution) for n, one in questions.items()}).get(asked.n)
             opened = turns.open_one(page, attempt.guard, execution, asked, verdict)
             Execution.objects.filter(pk=execution.pk).update(crashes=0)
         return opened

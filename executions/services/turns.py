@@ -84,7 +84,7 @@ def _write(
     with writing(guard.lease.ref) as page:
         execution = guard.pass_dispatch(page, writes=False, tools=[asked.tool for asked in turn.calls])
         kept = volume.within(execution, _size(turn, outcomes))  # before anything is moved that a refusal takes back
-        verdicts = judge_all(questions)
+        verdicts = judge_all({n: asking.today(one, execution) for n, one in questions.items()})
         for call, ended in outcomes:
             journal.finish(page, call, ended)
         page.add(fact("forge.turn", turn=recorded.to_json(), attempt=guard.lease.attempt))

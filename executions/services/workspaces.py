@@ -4,26 +4,41 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from executions.models import Workspace, WorkspaceAccess
+from executions.services import gate
 from executions.services.accounts import agent
-from executions.states import Access
+from executions.states import ISOLATIONS, Access, Isolation, WorkspaceKind
 from forge_project.kernel import actors
 from forge_project.kernel.errors import Conflict, Invalid, Missing
+from forge_project.kernel.network.hosts import entries
 from forge_project.ledger.governance import governing, record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddWorkspace:
-    """A directory under a name; `hosts` serve it (none given: this one)."""
+    """A directory under a name; `hosts` serve it (none given: this one); `network_hosts` may be read by its calls."""
 
     name: str
     path: str
     hosts: Sequence[str] = ()
+    isolation: str = Isolation.SHARED
+    network_hosts: Sequence[str] = ()
+    actor: str = field(default_factory=actors.shell)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeWorkspace:
+    """What a workspace lets pass from now on; None = as it is. The list of hosts is given whole."""
+
+    name: str
+    isolation: str | None = None
+    network_hosts: Sequence[str] | None = None
     actor: str = field(default_factory=actors.shell)
 
 
@@ -41,6 +56,8 @@ def add_workspace(asked: AddWorkspace) -> Workspace:
     """The new workspace, at its real path. Raises Invalid, Conflict."""
     hosts = sorted(set(asked.hosts)) or [settings.FORGE_HOST_ID]
     row = Workspace(name=asked.name, path=str(_real(asked.path)), hosts=hosts)
+    says = checked(row.kind, asked.isolation, asked.network_hosts)
+    row.isolation, row.network_hosts = says["isolation"], says["network_hosts"]
     try:
         row.clean_fields()
     except ValidationError as fault:
@@ -49,10 +66,34 @@ def add_workspace(asked: AddWorkspace) -> Workspace:
         with governing():
             _check_apart(row)
             row.save(force_insert=True)
-            record("workspace.added", actor=asked.actor, name=row.name, path=row.path, hosts=hosts)
+            record("workspace.added", actor=asked.actor, name=row.name, path=row.path, hosts=hosts, **says)
     except IntegrityError:
         raise Conflict(f"there is a workspace {asked.name} already") from None
     return row
+
+
+def change_workspace(asked: ChangeWorkspace) -> Workspace:
+    """The workspace as it is from now on, at every dispatch that is not under way yet. Raises Invalid, Missing."""
+    with transaction.atomic():
+        gate.shut()  # every dispatch under way is over, and later ones see what is written here
+        row = workspace(asked.name)
+        was = {"isolation": row.isolation, "network_hosts": row.network_hosts}
+        isolation = row.isolation if asked.isolation is None else asked.isolation
+        hosts = row.network_hosts if asked.network_hosts is None else asked.network_hosts
+        says = checked(row.kind, isolation, hosts)
+        new = {name: value for name, value in says.items() if value != was[name]}
+        if new:
+            Workspace.objects.filter(pk=row.pk).update(**new)
+            record("workspace.changed", actor=asked.actor, name=row.name, **new, was={name: was[name] for name in new})
+    return workspace(asked.name)
+
+
+def checked(kind: str, isolation: str, network_hosts: Sequence[str]) -> dict[str, Any]:
+    """Both columns in their one spelling. Raises Invalid with the column's path."""
+    if isolation not in ISOLATIONS[WorkspaceKind(kind)]:
+        raise Invalid(f"a {kind} can't be {isolation[:40]}: its executions share it", path="/isolation")
+    hosts = entries(network_hosts, allowed=settings.FORGE_NETWORK_ALLOW)
+    return {"isolation": str(isolation), "network_hosts": hosts}
 
 
 def grant(asked: Grant) -> WorkspaceAccess:
@@ -92,6 +133,8 @@ def listed() -> list[dict[str, object]]:
             "kind": row.kind,
             "path": row.path,
             "hosts": row.hosts,
+            "isolation": row.isolation,
+            "network_hosts": row.network_hosts,
             "access": {one.user.get_username(): one.mode for one in row.access.all()},
         }
         for row in Workspace.objects.order_by("name").prefetch_related("access__user")

@@ -15,7 +15,7 @@ from approvals.sessions import digest
 from executions.models import Workspace, WorkspaceAccess
 from executions.services import accounts, workspaces
 from executions.services.accounts import AddPerson, CreateAgent
-from executions.services.workspaces import AddWorkspace, Grant
+from executions.services.workspaces import AddWorkspace, ChangeWorkspace, Grant
 from forge_project.kernel import actors, failpoints
 from forge_project.ledger.governance import GOVERNANCE, record
 from forge_project.ledger.models import Event
@@ -83,7 +83,15 @@ CHANGES = {
     ),
     "workspace.added": (
         lambda w: workspaces.add_workspace(AddWorkspace(name="new", path=w["place"], actor="user:olga")),
-        {"actor": "user:olga", "name": "new", "hosts": ["test-host"]},
+        {
+            "actor": "user:olga", "name": "new", "hosts": ["test-host"], "isolation": "shared", "network_hosts": [],
+        },
+    ),
+    "workspace.changed": (
+        lambda _: workspaces.change_workspace(
+            ChangeWorkspace(name="ws", network_hosts=["A.example"], isolation="shared", actor="user:olga")
+        ),
+        {"actor": "user:olga", "name": "ws", "network_hosts": ["a.example"], "was": {"network_hosts": []}},
     ),
     "workspace.granted": (
         lambda _: workspaces.grant(Grant(workspace="ws", agent="robo", actor="user:olga")),

@@ -1,4 +1,4 @@
-"""`manage.py workspace add|grant|revoke|list`: the directories agents may work in."""
+"""`manage.py workspace add|set|grant|revoke|list`: the directories agents may work in."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from executions.management.refusals import refusals
 from executions.services import workspaces
-from executions.services.workspaces import AddWorkspace, Grant
-from executions.states import Access
+from executions.services.workspaces import AddWorkspace, ChangeWorkspace, Grant
+from executions.states import Access, Isolation
 
 
 class Command(BaseCommand):
@@ -20,6 +20,14 @@ class Command(BaseCommand):
         add.add_argument("name")
         add.add_argument("path")
         add.add_argument("--host", action="append", default=[], metavar="ID", help="a FORGE_HOST_ID that serves it")
+        change = verbs.add_parser("set", help="changes what it lets pass")
+        change.add_argument("name")
+        for one, unsaid in ((add, Isolation.SHARED.value), (change, None)):
+            one.add_argument("--isolation", choices=Isolation.values, default=unsaid)
+            one.add_argument(
+                "--network-hosts", nargs="*", default=None if unsaid is None else [], metavar="HOST[:PORT]",
+                help="what its calls may read without a person: the whole list; none after it: no host",
+            )  # fmt: skip
         grant = verbs.add_parser("grant", help="lets an agent use it")
         grant.add_argument("name")
         grant.add_argument("agent")
@@ -33,9 +41,13 @@ class Command(BaseCommand):
         with refusals():
             match options["verb"]:
                 case "add":
-                    asked = AddWorkspace(name=options["name"], path=options["path"], hosts=options["host"])
-                    made = workspaces.add_workspace(asked)
+                    says: Any = {name: options[name] for name in ("name", "path", "isolation", "network_hosts")}
+                    made = workspaces.add_workspace(AddWorkspace(hosts=options["host"], **says))
                     self.stdout.write(f"workspace {made.name}: {made.path} on {', '.join(made.hosts)}")
+                case "set":
+                    says = {name: options[name] for name in ("name", "isolation", "network_hosts")}
+                    now = workspaces.change_workspace(ChangeWorkspace(**says))
+                    self.stdout.write(f"workspace {now.name}: {now.isolation}, {_reads(now.network_hosts)}")
                 case "grant":
                     mode = Access.READ if options["read"] else Access.WRITE
                     workspaces.grant(Grant(workspace=options["name"], agent=options["agent"], mode=mode))
@@ -54,4 +66,9 @@ class Command(BaseCommand):
         for row in rows:
             access = row["access"] or "nobody"
             told = ", ".join(f"{who} ({mode})" for who, mode in access.items()) if isinstance(access, dict) else access
-            self.stdout.write(f"{row['name']}\t{row['path']}\t{told}")
+            reads = _reads(row["network_hosts"])
+            self.stdout.write(f"{row['name']}\t{row['path']}\t{row['isolation']}\t{reads}\t{told}")
+
+
+def _reads(hosts: Any) -> str:
+    return f"reads {', '.join(hosts)}" if hosts else "reads no host"

@@ -115,12 +115,12 @@ def test_a_token_is_listed_and_revoked_and_never_shown(who, robo):
 def test_a_workspace_is_registered_and_granted(who, robo, tmp_path):
     place = tmp_path / "ws"
     place.mkdir()
-    sent = {"name": "ws", "path": str(place), "hosts": ""}
+    sent = {"name": "ws", "path": str(place), "hosts": "", "isolation": "shared"}
     assert who.post(f"{PLACES}add/", sent).status_code == 302
     row = Workspace.objects.get()
     assert (row.path, row.hosts) == (str(place), ["test-host"])
     url = f"{PLACES}{row.pk}/change/"
-    one = {"access-TOTAL_FORMS": "1", "access-INITIAL_FORMS": "0", "access-0-workspace": row.pk}
+    one = {"access-TOTAL_FORMS": "1", "access-INITIAL_FORMS": "0", "access-0-workspace": row.pk, "isolation": "shared"}
     assert who.post(url, one | {"access-0-user": robo.pk, "access-0-mode": "read"}).status_code == 302
     access = WorkspaceAccess.objects.get()
     assert (access.user, access.mode) == (robo, "read")
@@ -134,10 +134,49 @@ def test_a_workspace_is_registered_and_granted(who, robo, tmp_path):
 
 @pytest.mark.parametrize("path", ["/", "relative", "/no/such/place", "/a\0b"])
 def test_a_bad_path_is_refused(who, path):
-    sent = {"name": "ws", "path": path}
+    sent = {"name": "ws", "path": path, "isolation": "shared"}
     shown = told(who.post(f"{PLACES}add/", sent, follow=True))
     assert "error" in shown
     assert not Workspace.objects.exists()
+
+
+def lets_pass(**says):
+    return {"access-TOTAL_FORMS": "0", "access-INITIAL_FORMS": "0", "isolation": "shared", "network_hosts": ""} | says
+
+
+def test_what_a_workspace_lets_pass_is_said_and_changed(who, ann, logged_in, tmp_path):
+    sent = {"name": "ws", "path": str(tmp_path), "hosts": "", "isolation": "shared", "network_hosts": "A.example"}
+    assert who.post(f"{PLACES}add/", sent).status_code == 302
+    row = Workspace.objects.get()
+    url = f"{PLACES}{row.pk}/change/"
+    assert 'value="a.example"' in told(who.get(url))
+    assert who.post(url, lets_pass(network_hosts=" b.example:8443  a.example ")).status_code == 302
+    row.refresh_from_db()
+    assert row.network_hosts == ["a.example", "b.example:8443"]
+    assert "b.example:8443" in told(who.get(PLACES))
+    assert who.post(url, lets_pass()).status_code == 302
+    row.refresh_from_db()
+    assert (row.network_hosts, row.isolation, row.hosts) == ([], "shared", ["test-host"])
+    assert logged_in(ann).post(url, lets_pass(network_hosts="c.example")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("says", "said"),
+    [
+        ({"network_hosts": "a.example *.example"}, "&#x27;*.example&#x27; is no host"),
+        ({"network_hosts": "169.254.169.254"}, "may not be connected to"),
+        ({"network_hosts": "a\0b"}, "Null characters"),
+        ({"isolation": "per_execution"}, "its executions share it"),
+        ({"isolation": "none"}, "Select a valid choice"),
+        ({"isolation": ""}, "This field is required"),
+    ],
+)
+def test_what_no_workspace_can_let_pass_is_told_at_its_field(who, tmp_path, says, said):
+    row = Workspace.objects.create(name="ws", path=str(tmp_path), hosts=["test-host"], network_hosts=["a.example"])
+    assert said in told(who.post(f"{PLACES}{row.pk}/change/", lets_pass(**says)))
+    new = {"name": "new", "path": str(tmp_path), "hosts": ""}
+    assert said in told(who.post(f"{PLACES}add/", new | lets_pass(**says)))
+    assert Workspace.objects.get().network_hosts == ["a.example"]
 
 
 def test_a_condition_that_does_not_parse_is_told_at_its_field(who):

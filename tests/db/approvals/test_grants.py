@@ -24,9 +24,11 @@ from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict, Denied, Invalid
 from forge_project.ledger import selectors as ledger
 from forge_project.ledger.governance import GOVERNANCE
+from tests import environment
 from tests.db.approvals import REVIEW, answer, at_once, facts, page, pending, use
 
 pytestmark = pytest.mark.django_db
+ROUNDS = environment.ROUNDS or 15
 TWO = Verdict(decision=Decision.REVIEW, rule="two", version=1, reason="", votes=2)
 
 
@@ -213,8 +215,8 @@ def test_the_database_widens_none(robot, ada, bob):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_race_takes_no_more_uses_than_there_are(robot, ada, settings):
-    settings.FORGE_CALLER_PENDING = 1000
-    for n in range(15):
+    settings.FORGE_CALLER_PENDING = 10_000
+    for n in range(ROUNDS):
         made = grant(pending(robot, f"exec-{n}"), ada, uses=3)
         names = [f"exec-{n}-{k}" for k in range(6)]
         for name in names:
@@ -235,8 +237,8 @@ def test_a_race_takes_no_more_uses_than_there_are(robot, ada, settings):
 
 @pytest.mark.django_db(transaction=True)
 def test_use_and_revoke_and_a_person_at_once(robot, ada, bob, settings):
-    settings.FORGE_CALLER_PENDING = 1000
-    for n in range(15):
+    settings.FORGE_CALLER_PENDING = 10_000
+    for n in range(ROUNDS):
         made = grant(pending(robot, f"exec-{n}"), ada)
         row = pending(robot, f"exec-{n}-a")
 
@@ -255,3 +257,21 @@ def test_use_and_revoke_and_a_person_at_once(robot, ada, bob, settings):
             assert isinstance(decided, Conflict)
         else:
             assert row.state == "denied"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_vote_and_a_revocation_at_once(robot, ada, bob, settings):
+    """Both touch the grant and the chain of governance: in one order, or they would wait for each other."""
+    settings.FORGE_CALLER_PENDING = 10_000
+    for n in range(ROUNDS):
+        row = pending(robot, f"exec-{n}", verdict=TWO)
+        made = grant(row, ada)
+        yes = VoteGrant(grant_ref=made.pk, proof=proof(bob))
+        end = RevokeGrant(grant_ref=made.pk, actor=ada, reason="enough")
+        voted, revoked = at_once(lambda v=yes: vote_grant(v), lambda e=end: revoke_grant(e))
+        made.refresh_from_db()
+        row.refresh_from_db()
+        assert isinstance(revoked, Grant), revoked
+        assert isinstance(voted, Grant | Conflict), voted
+        assert made.ended_at is not None
+        assert (row.state == "approved") == isinstance(voted, Grant) == (made.lives_until is not None)

@@ -12,6 +12,7 @@ from approvals.policy import Verdict
 from approvals.states import Decision
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict, Denied
+from tests import environment
 from tests.db.approvals import answer, at_once, facts, pending, person
 
 pytestmark = pytest.mark.django_db
@@ -128,9 +129,10 @@ def test_the_database_keeps_votes_as_they_were(asked, ada):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_votes_at_once_are_each_counted_once(robot, ada, bob):
+def test_votes_at_once_are_each_counted_once(robot, ada, bob, settings):
+    settings.FORGE_CALLER_PENDING = 10_000
     cy = person("cy")
-    for n in range(30):
+    for n in range(environment.ROUNDS or 30):
         row = pending(robot, f"exec-{n}", verdict=two())
         ended = at_once(*[lambda p=p, r=row: answer(r, p) for p in (ada, bob, cy, ada)])
         landed = [one for one in ended if not isinstance(one, Exception)]

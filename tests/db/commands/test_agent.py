@@ -4,14 +4,20 @@ import threading
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 from knox.models import AuthToken
 
 from approvals.models import Agent, Approval
+from approvals.services import MakeGrant, make_grant
+from approvals.services.grants import Proof
 from executions.models import Execution
 from executions.services.accounts import revoke_agent
+from forge_project.kernel.clock import now
 from forge_project.kernel.errors import Conflict
+from forge_project.ledger import selectors as ledger
+from forge_project.ledger.governance import GOVERNANCE
 from tests.db.commands import run
-from tests.db.executions import answer, run_one, send
+from tests.db.executions import answer, run_all, run_one, send
 from tests.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,11 +89,44 @@ def test_revoke_needs_an_agent(db):
     assert run("agent", "revoke", "nobody") == (2, "no such agent: nobody")
 
 
+def granted(asked, approver):
+    seen = {"approval_ref": asked.ref, "version": asked.version, "fingerprint": asked.fingerprint}
+    says = {"condition": 'input.path == "a"', "uses": 9, "lasts": "8h"}
+    return make_grant(MakeGrant(**seen, **says, proof=Proof(actor=approver, authenticated_at=now(), method="session")))
+
+
+def test_a_revoked_agents_standing_grants_end_for_good(caller, workspace, folder, runtime, approver, settings):
+    settings.FORGE_LINGER_MS = 0
+    body = {"capability": "file.write", "input": {"path": "a", "content": "x"}, "workspace": "ws"}
+    send(caller, **body)
+    run_all(runtime)
+    made = granted(Approval.objects.get(), approver)
+    run_all(runtime)
+    assert Execution.objects.get().status == "succeeded"
+    assert run("agent", "revoke", "robo")[0] == 0
+    made.refresh_from_db()
+    assert (made.ended_at is not None, made.end_reason, made.uses) == (True, "the agent was revoked", 1)
+    told = [ledger.payload(event)["actions"]["forge"] for event in ledger.events(GOVERNANCE)]
+    assert [(said["ref"], said["actor"][:3]) for said in told if said["fact"] == "grant.revoked"] == [(made.pk, "os:")]
+    User.objects.filter(pk=caller.pk).update(is_active=True)  # let in again, it is asked about as at first
+    (folder / "a").unlink()
+    again = send(caller, "k2", **body)
+    run_all(runtime)
+    assert Execution.objects.get(pk=again.ref).status == "waiting_approval"
+    assert revoke_agent("robo") == [again.ref]
+    assert len([said for said in ledger.events(GOVERNANCE) if said.kind == "grant.revoked"]) == 1
+
+
 def test_a_revoked_agents_question_is_void_at_once_though_it_runs(caller, workspace, runtime, approver, settings):
     settings.FORGE_LINGER_MS = 60_000
     body = {"capability": "file.write", "input": {"path": "a", "content": "x"}, "workspace": "ws"}
     sent = send(caller, **body)
-    running = threading.Thread(target=run_one, args=(runtime,))
+
+    def drive():
+        run_one(runtime)
+        connections.close_all()
+
+    running = threading.Thread(target=drive)
     running.start()
     while not Approval.objects.exists():
         pass

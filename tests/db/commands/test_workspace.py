@@ -63,6 +63,39 @@ def test_a_name_is_taken_once_and_directories_lie_apart(workspace, folder, tmp_p
     assert run("workspace", "add", "more", str(folder), "--host", "another-host")[0] == 0
 
 
+def test_set_changes_what_it_lets_pass(workspace):
+    assert run("workspace", "set", "ws", "--network-hosts", "B.example", "a.example:8443") == (
+        0,
+        "workspace ws: shared, reads a.example:8443, b.example\n",
+    )
+    assert run("workspace", "set", "ws") == (0, "workspace ws: shared, reads a.example:8443, b.example\n")
+    assert "reads a.example:8443, b.example" in run("workspace", "list")[1]
+    assert json.loads(run("workspace", "list", "--json")[1])[0]["network_hosts"] == ["a.example:8443", "b.example"]
+    assert run("workspace", "set", "ws", "--network-hosts") == (0, "workspace ws: shared, reads no host\n")
+    assert Workspace.objects.get().network_hosts == []
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("none",), "no such workspace"),
+        (("ws", "--network-hosts", "*"), "is no host"),
+        (("ws", "--network-hosts", "10.0.0.1"), "may not be connected to"),
+        (("ws", "--isolation", "per_execution"), "its executions share it"),
+    ],
+)
+def test_set_refuses(workspace, args, told):
+    code, said = run("workspace", "set", *args)
+    assert (code, told in said) == (2, True)
+    assert (Workspace.objects.get().network_hosts, Workspace.objects.get().isolation) == ([], "shared")
+
+
+def test_add_takes_what_it_lets_pass(db, tmp_path):
+    assert run("workspace", "add", "site", str(tmp_path), "--network-hosts", "*.example")[0] == 2
+    assert run("workspace", "add", "site", str(tmp_path), "--network-hosts", "a.example")[0] == 0
+    assert Workspace.objects.get().network_hosts == ["a.example"]
+
+
 def test_grant_and_revoke(workspace, caller):
     WorkspaceAccess.objects.all().delete()
     assert run("workspace", "grant", "ws", "robo", "--read") == (0, "robo may read in ws\n")

@@ -14,6 +14,7 @@ from executions.services.reconcile import reconcile
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.errors import Conflict
 from forge_project.ledger import selectors
+from tests import environment
 from tests.db.approvals import at_once
 from tests.db.executions import answer, run_all, run_one, send
 from tests.people import person
@@ -67,7 +68,7 @@ def end(sent):
 def test_two_answers_at_once_make_one_effect(caller, workspace, folder, runtime, approver, settings):
     settings.FORGE_LINGER_MS = 0
     bob = person("bob", "approvers")
-    for n in range(20):
+    for n in range(environment.ROUNDS or 20):
         sent = send(caller, f"k{n}", capability="file.write", input={"path": f"f{n}", "content": "x"}, workspace="ws")
         run_all(runtime)
         row = Approval.objects.get(execution_ref=sent.ref)

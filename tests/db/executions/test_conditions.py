@@ -51,6 +51,15 @@ def test_a_condition_tells_two_calls_of_one_script_apart(caller, workspace, fold
     assert ((folder / "docs/a").exists(), (folder / "secrets/a").exists()) == (True, False)
 
 
+@pytest.mark.parametrize("given", ["[1]", "null", '"a"', "{path: [1]}", "{path: {}}"])
+def test_an_input_of_another_form_is_refused_as_ever(caller, workspace, folder, runtime, rule, given):
+    """A capability is asked where a call goes before its input is checked."""
+    rule("ALLOW", 'target.path == "a"')
+    sent = send(caller, source=f"return tools.call('file.read', {given}).catch((e) => e.code)", workspace="ws")
+    run_all(runtime)
+    assert (end(sent), Execution.objects.get().shown_result) == (("succeeded", ""), '"TOOL_INPUT_INVALID"')
+
+
 def test_the_decision_keeps_the_rule_as_it_was(caller, workspace, folder, runtime, rule):
     rule("ALLOW", 'target.path == "a"')
     sent = write(caller, "a")
