@@ -38,6 +38,7 @@ def _made(request: HttpRequest, row: Approval) -> Grant:
         "condition": sent.get("condition", "").replace("\r\n", "\n").strip(),
         "uses": int(uses) if uses.isascii() and uses.isdigit() and len(uses) < 4 else 0,
         "lasts": lasts,
+        "shown": answers.shown(request),
     }
     return make_grant(MakeGrant(approval_ref=row.ref, version=version, fingerprint=fingerprint, proof=proof, **asked))
 

@@ -74,6 +74,13 @@ def _optional(row: Execution, traces: Traces) -> dict[str, Any]:
 def step(row: Execution, traces: Traces) -> dict[str, Any]:
     """What a model that reads this had best do next."""
     match Status(row.status):
+        case status if status not in TERMINAL and traces.question is not None:
+            ref, n = traces.question
+            told = (
+                f"A person who has to decide {ref} asks you something (question {n}): GET /api/v1/approvals/{ref}/ has "
+            )
+            told += f'it under `questions`; answer with POST /api/v1/approvals/{ref}/answer/ {{"n": {n}, "text": …}}.'
+            return {"action": "wait", "after_s": 5, "message": told}
         case Status.SUCCEEDED:
             return {"action": "done", "message": "It succeeded."}
         case Status.WAITING_APPROVAL:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, F
 
 from approvals.models import Approval
+from approvals.models import Question as Asked
 from approvals.states import State
 from executions.bounds import Hold
 from executions.models import Call, Execution
@@ -21,9 +22,11 @@ _RANK = {State.PENDING: 2, State.APPROVED: 1, State.CONSUMED: 1}  # what waits, 
 
 @dataclass(slots=True)
 class Traces:
-    """Of one execution: its approval to look at, what its calls left, its receipt once it is terminal."""
+    """Of one execution: its approval to look at, the question of a person that waits longest for its answer (approval,
+    n), what its calls left, its receipt once it is terminal."""
 
     approval_ref: str = ""
+    question: tuple[str, int] | None = None
     calls: int = 0
     evidence: list[dict[str, Any]] = field(default_factory=list)
     artifact_refs: list[str] = field(default_factory=list)
@@ -46,9 +49,18 @@ def of(rows: Iterable[Execution]) -> dict[str, Traces]:
         found[ref].artifact_refs += [artifact for artifact in artifacts if artifact not in found[ref].artifact_refs]
     asked = Approval.objects.filter(execution_ref__in=refs).order_by("requested_at", "ref")
     best: dict[str, int] = defaultdict(int)
-    for approval, ref, state in asked.values_list("ref", "execution_ref", "state"):
+    told = list(asked.values_list("ref", "execution_ref", "state"))
+    for approval, ref, state in told:
         if (rank := _RANK.get(State(state), 0)) >= best[ref]:
             best[ref], found[ref].approval_ref = rank, approval
+    if any(state == State.PENDING for _, _, state in told):
+        waiting = Asked.objects.filter(
+            approval__execution_ref__in=refs, approval__state=State.PENDING, answered_at=None
+        )
+        for ref, approval, n in waiting.order_by("-asked_at", "-n").values_list(
+            "approval__execution_ref", "approval", "n"
+        ):
+            found[ref].question = (approval, n)
     heads = Invocation.objects.filter(pk__in=list(chains))
     for chain, head, seq in heads.values_list("pk", "head_hash", "head_seq"):
         found[chains[chain]].receipt = Receipt(head=head, seq=seq)

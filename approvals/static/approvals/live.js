@@ -35,7 +35,10 @@
       const part = document.querySelector(selector);
       const fresh = page.querySelector(selector);
       if (!part || !fresh || last.get(selector) === fresh.innerHTML) continue;
-      if (last.has(selector)) gone += swap(part, fresh);
+      if (last.has(selector)) {
+        gone += swap(part, fresh);
+        if (said && fresh.dataset.news && fresh.dataset.news !== part.dataset.news) said.textContent = fresh.dataset.news;
+      }
       last.set(selector, fresh.innerHTML);
     }
     if (gone && said) said.textContent = `${gone} chosen ${gone === 1 ? "request waits" : "requests wait"} no more.`;
