@@ -31,7 +31,7 @@ def take(site: ForgeAdmin, request: HttpRequest, row: Approval) -> HttpResponse:
 def _made(request: HttpRequest, row: Approval) -> Grant:
     sent, proof = request.POST, Proof(**answers.who(request))
     if "grant" in sent:
-        return vote_grant(VoteGrant(grant_ref=_of(row, sent["grant"]), proof=proof))
+        return vote_grant(VoteGrant(grant_ref=_of(row, sent["grant"]), proof=proof, shown=answers.shown(request)))
     version, fingerprint = answers.seen(sent.get("version", ""), sent.get("fingerprint", ""))
     uses, lasts = sent.get("uses", ""), sent.get("lasts", "")
     asked: Any = {

@@ -41,7 +41,7 @@ GRANT = Body(
     uses={"type": "integer", "minimum": 1, "maximum": MAX_USES},
     lasts={"type": "string", "enum": ["execution", "15m", "1h", "8h"]},
 )
-VOTE = Body()
+VOTE = Body(shown=_SHOWN)
 REVOKE = Body("reason", reason=_REASON | {"minLength": 1})
 ANSWER = Body(
     "n",

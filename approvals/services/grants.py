@@ -54,10 +54,11 @@ class MakeGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteGrant:
-    """One person more who agrees to a grant."""
+    """One person more who agrees to a grant; `shown` as in `Decide`, of the request it was made at while it waits."""
 
     grant_ref: str
     proof: Proof
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,9 @@ def vote_grant(asked: VoteGrant) -> Grant:
         _may_grant(row, asked.proof)
         if grant.ended_at is not None or grant.lives_until is not None:
             raise Conflict("this grant takes no more votes", grant=grant.pk)
-        _vote(page, grant, row, asked.proof, "grant.voted")
+        waits = row.state == State.PENDING
+        shown = questions.check_shown(row, asked.shown, needed=True) if waits else row.fingerprint
+        _vote(page, grant, row, asked.proof, "grant.voted", shown=shown)
     return grant
 
 

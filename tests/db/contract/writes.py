@@ -60,7 +60,7 @@ def writes(execution, approval, signal, grant):
         Write("/approvals/{ref}/grant/",
               {"version": 9, "fingerprint": "f", "condition": "true", "uses": 1, "lasts": "1h"},
               [["condition"], ["fingerprint"], ["lasts"], ["="]], {"ref": approval}),
-        Write("/grants/{ref}/vote/", {}, [["="]], {"ref": grant}),
+        Write("/grants/{ref}/vote/", {}, [["="], ["shown"]], {"ref": grant}),
         Write("/grants/{ref}/revoke/", {"reason": "x"}, [["reason"], ["="]], {"ref": grant}),
         Write("/signals/{ref}/acknowledge/", {}, [["="]], {"ref": signal}),
         Write("/webhooks/", HOOK, [["url"], ["kinds", 0], ["="]]),
