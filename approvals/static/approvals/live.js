@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const PERIOD = Number(document.currentScript.dataset.period) || 5000;
+  const PAGE = document.currentScript.dataset.page || location.href; // a refused form's own address takes no GET
   const selectors = document.currentScript.dataset.parts.split(",").map((text) => text.trim());
   const said = document.getElementById("forge-fresh");
   const last = new Map();
@@ -48,7 +49,7 @@
   async function look() {
     if (document.hidden) return;
     try {
-      const answer = await fetch(location.href, { headers: { "X-Requested-With": "fetch" } });
+      const answer = await fetch(PAGE, { headers: { "X-Requested-With": "fetch" } });
       if (answer.redirected || answer.status === 403) {
         if (said) said.textContent = "This page is no longer kept fresh: log in again.";
         clearInterval(timer);
