@@ -76,7 +76,16 @@ def check_fresh(approval: Approval, method: Method, authenticated_at: datetime) 
     critical = approval.risk == Risk.CRITICAL
     if method == Method.TOKEN and (critical or not settings.FORGE_API_DECISIONS):
         raise Denied("tokens do not decide this", rule="approval.token")
-    age = clock.now() - authenticated_at
-    allowed = FRESH_CRITICAL if critical else FRESH
-    if not -AHEAD <= age <= allowed or (critical and method != Method.PASSWORD):
-        raise Denied("log in again to decide this", rule="approval.stale_login", within_s=int(allowed.total_seconds()))
+    if critical and method != Method.PASSWORD:
+        raise _stale(FRESH_CRITICAL)
+    check_logged_in(authenticated_at, FRESH_CRITICAL if critical else FRESH)
+
+
+def check_logged_in(authenticated_at: datetime, within: timedelta = FRESH) -> None:
+    """Raises Denied unless the log-in is not older than that."""
+    if not -AHEAD <= clock.now() - authenticated_at <= within:
+        raise _stale(within)
+
+
+def _stale(within: timedelta) -> Denied:
+    return Denied("log in again to decide this", rule="approval.stale_login", within_s=int(within.total_seconds()))

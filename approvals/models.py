@@ -10,6 +10,9 @@ ID = 200  # as in the ledger
 MAX_CONDITION = 1000
 MAX_VOTES = 10
 MAX_USES = 50
+MAX_QUESTIONS = 5  # to the agent, about one request
+MAX_QUESTION = 500  # characters
+MAX_ANSWER = 2000  # characters
 DIGEST = 120  # jcs1:hmac-sha256:<8>:<64>, with room
 
 
@@ -178,6 +181,31 @@ class Vote(models.Model):
 
     def __str__(self) -> str:
         return f"{self.approval_id} {self.person_id}"
+
+
+class Question(models.Model):
+    """What an approver asked the agent about its request, and its own words; redacted, outside the fingerprint."""
+
+    approval = models.ForeignKey(Approval, models.PROTECT, related_name="questions")
+    n = models.PositiveIntegerField()
+    text = models.TextField()
+    asked_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField()
+    answer = models.TextField(blank=True, default="")
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["approval", "n"], name="question_once"),
+            models.CheckConstraint(condition=Q(n__gte=1, n__lte=MAX_QUESTIONS), name="question_n"),
+            models.CheckConstraint(
+                condition=Q(answer="", answered_at=None) | ~Q(answer="") & Q(answered_at__isnull=False),
+                name="question_answered",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.approval_id} {self.n}"
 
 
 class Grant(models.Model):

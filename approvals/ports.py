@@ -60,6 +60,12 @@ decided: Decided = _nobody_waits
 announced: Callable[[Page, Approval, str], None] = lambda page, approval, kind: None  # noqa: E731
 """Called inside the transaction that asks, and that reminds (`kind`: a NoticeKind): for webhooks, a link only."""
 
+questioned: Callable[[Page, Approval, int], None] = lambda page, approval, n: None  # noqa: E731
+"""Called inside the transaction in which a person asked the agent question `n` about its request."""
+
+redacted: Callable[[Approval, str], str] = lambda approval, text: text  # noqa: E731
+"""A question or an answer with its secrets masked, as the execution's other texts are."""
+
 still_holds: StillHolds = _nobody_looks
 """Whether the world is still as it was when asked; None = can't tell. Reads files: never call it in a transaction."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from approvals import ports
+from approvals import ports, questions
 from approvals.eligibility import is_agent
 from approvals.models import Approval, Grant
 from approvals.policy import asked_outside
@@ -110,6 +110,8 @@ def as_json(row: Approval) -> dict[str, Any]:
         "voted": [vote.person.username for vote in row.votes.select_related("person").order_by("pk")],
         "approvers": row.approvers,
         "grant": row.grant or None,
+        "questions": questions.as_json(row),
+        "shown": questions.shown(row),
     }
 
 
@@ -160,7 +162,7 @@ def _grants() -> QuerySet[Grant]:
 
 def _rows() -> QuerySet[Approval]:
     rows = Approval.objects.select_related("caller", "on_behalf_of", "decided_by", "revoked_by")
-    return rows.prefetch_related("votes__person")
+    return rows.prefetch_related("votes__person", "questions__asked_by")
 
 
 def lost_invocations() -> Iterable[str]:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from approvals import selectors
+from approvals import questions, selectors
 from approvals.models import Approval
 from forge_project.kernel import visible
 
@@ -30,6 +30,7 @@ def deceptive(row: Approval) -> list[str]:
     told = []
     texts = [("target", row.target), ("sentence", row.sentence), ("change", _text(json.loads(row.preview))),
              ("agent's own words", row.purpose)]  # fmt: skip
+    texts += [(f"agent's answer to question {one.n}", one.answer) for one in questions.of(row)]
     for where, text in texts:
         hidden = visible.content(text)[1]
         alike = visible.name(text)[1] if where == "target" else visible.imitating(text)

@@ -14,11 +14,12 @@ class ExecutionsConfig(AppConfig):
         from approvals import around, ports
         from executions import checks  # noqa: F401  # registers the system checks
         from executions.selectors import surroundings, witness
-        from executions.services import catalog, examples, holds, waiting
+        from executions.services import catalog, examples, holds, sealed, waiting
         from forge_project.ledger import ports as ledger
 
         catalog.registry()
-        ports.decided = waiting.on_decided
+        ports.decided, ports.questioned = waiting.on_decided, waiting.on_questioned
+        ports.redacted = lambda approval, text: sealed.said(approval.execution_ref, text)
         ports.still_holds = holds.still_holds
         ports.capabilities, ports.workspace_known = examples.capabilities, examples.workspace_known
         ports.pose, ports.subject_of = examples.pose, holds.subject_of

@@ -23,6 +23,14 @@ def seen(version: str, fingerprint: str) -> tuple[int, str]:
     return int(version), fingerprint
 
 
+def shown(request: HttpRequest) -> str:
+    """The digest of all that stood on the page, or "". Raises Invalid."""
+    told = request.POST.get("shown", "")
+    if told and not _FINGERPRINT.fullmatch(told):
+        raise Invalid("the answer does not say what was seen: open the page again", path="/shown")
+    return told
+
+
 def reason(request: HttpRequest) -> str:
     """As typed, lines ended by LF."""
     return request.POST.get("reason", "").replace("\r\n", "\n")

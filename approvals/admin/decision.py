@@ -43,5 +43,6 @@ def _asked(request: HttpRequest, row: Approval) -> Decide:
         version=version,
         fingerprint=fingerprint,
         reason=answers.reason(request),
+        shown=answers.shown(request),
         **answers.stepped_up(request, row),
     )

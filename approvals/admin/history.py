@@ -8,7 +8,7 @@ from approvals.models import Approval
 from forge_project.ledger import selectors
 from forge_project.ledger.verify import Report, verify
 
-_SAID = ("decision", "actor", "reason", "method", "was", "supersedes")
+_SAID = ("decision", "actor", "reason", "method", "was", "supersedes", "n", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 
-from approvals import around, ports, selectors, warnings
+from approvals import around, ports, questions, selectors, warnings
 from approvals.admin import diff, words
 from approvals.admin.history import history
 from approvals.admin.verdicts import verdicts
 from approvals.eligibility import check_group, check_not_own
-from approvals.models import Agent, Approval, PolicyRule
+from approvals.models import MAX_QUESTIONS, Agent, Approval, PolicyRule
 from approvals.policy import DEFAULT
 from approvals.states import LIVE, Risk, State
 from forge_project.kernel import clock
@@ -37,9 +37,15 @@ def render_page(
         "media": site.media,
         "row": row,
         "refusal": refusal,
-        "similar_refused": "condition" in request.POST or "grant" in request.POST,
+        "sent_to": _sent_to(request),
         "typed_condition": request.POST.get("condition", ""),
         "typed": request.POST.get("reason", ""),
+        "typed_question": request.POST.get("text", ""),
+        "shown": questions.shown(row),
+        "questions": _questions(row),
+        "news": _news(row),
+        "may_ask": row.questions.count() < MAX_QUESTIONS,
+        "may_revoke": row.state in LIVE and request.user.has_perm("approvals.decide_approval"),
         "warnings": warnings.of(row, holds),
         "holds": holds,
         "live": row.state in LIVE,
@@ -70,6 +76,24 @@ def render_page(
         "next": _next(request.user, row),
     }
     return TemplateResponse(request, TEMPLATE, context, status=status)
+
+
+def _sent_to(request: HttpRequest) -> str:
+    """Which of the page's forms was sent: decide, similar, ask, revoke; its fold is open again."""
+    match = request.resolver_match
+    return str(match.url_name).rpartition("_")[2] if match and request.method == "POST" else ""
+
+
+def _questions(row: Approval) -> list[dict[str, Any]]:
+    return [{"row": one, "text": words.said(one.text), "answer": words.said(one.answer)} for one in questions.of(row)]
+
+
+def _news(row: Approval) -> str:
+    """Said aloud on a page that is open when it changes."""
+    there = questions.of(row)
+    answered = [one for one in there if one.answered_at]
+    asked = f"The agent was asked {len(there)}" + (" question" if len(there) == 1 else " questions")
+    return f"{asked} and has answered {len(answered)}." if there else ""
 
 
 def _execution_url(row: Approval) -> str:

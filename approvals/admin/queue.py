@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from approvals import around, selectors
-from approvals.admin import decision, similar, together, words
+from approvals.admin import asking, decision, revoking, similar, together, words
 from approvals.admin.filters import StateFilter
 from approvals.admin.page import render_page
 from approvals.around import Around
@@ -22,6 +22,7 @@ from approvals.models import Approval
 from approvals.states import Risk
 from forge_project.kernel.read_only import ForgeAdmin, ReadOnlyAdmin, moment
 
+Taking = Callable[[ForgeAdmin, HttpRequest, Approval], HttpResponse]
 _BY_RISK = Case(*(When(risk=risk, then=Value(n)) for n, risk in enumerate(Risk.values)))
 
 
@@ -129,6 +130,8 @@ class ApprovalAdmin(ReadOnlyAdmin):
             path("together/", guarded(self.together_view), name="approvals_approval_together"),
             path("together/decide/", guarded(self.decide_together_view), name="approvals_approval_decide_together"),
             path("<str:ref>/similar/", guarded(self.similar_view), name="approvals_approval_similar"),
+            path("<str:ref>/ask/", guarded(self.ask_view), name="approvals_approval_ask"),
+            path("<str:ref>/revoke/", guarded(self.revoke_view), name="approvals_approval_revoke"),
             path("<str:ref>/decide/", guarded(self.decide_view), name="approvals_approval_decide"),
         ]
         return [*ours, *super().get_urls()]
@@ -143,15 +146,19 @@ class ApprovalAdmin(ReadOnlyAdmin):
 
     def decide_view(self, request: HttpRequest, ref: str) -> HttpResponse:
         """Takes one person's answer, by POST alone."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        return decision.take(self, request, self._seen(request, ref))
+        return self._taken(request, ref, decision.take)
+
+    def ask_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """Asks the agent something, by POST alone."""
+        return self._taken(request, ref, asking.take)
+
+    def revoke_view(self, request: HttpRequest, ref: str) -> HttpResponse:
+        """Takes an approval, or the request, back, by POST alone."""
+        return self._taken(request, ref, revoking.take)
 
     def similar_view(self, request: HttpRequest, ref: str) -> HttpResponse:
         """Makes a standing grant, or agrees to one, by POST alone."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        return similar.take(self, request, self._seen(request, ref))
+        return self._taken(request, ref, similar.take)
 
     def together_view(self, request: HttpRequest) -> HttpResponse:
         """Shows what was chosen, to be answered at once; changes nothing."""
@@ -160,6 +167,11 @@ class ApprovalAdmin(ReadOnlyAdmin):
     def decide_together_view(self, request: HttpRequest) -> HttpResponse:
         """Takes one answer to all that were shown."""
         return self._together(request, together.take)
+
+    def _taken(self, request: HttpRequest, ref: str, take: Taking) -> HttpResponse:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        return take(self, request, self._seen(request, ref))
 
     def _together(self, request: HttpRequest, view: Callable[[ForgeAdmin, HttpRequest], HttpResponse]) -> HttpResponse:
         if request.method != "POST":

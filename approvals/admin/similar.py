@@ -31,13 +31,14 @@ def take(site: ForgeAdmin, request: HttpRequest, row: Approval) -> HttpResponse:
 def _made(request: HttpRequest, row: Approval) -> Grant:
     sent, proof = request.POST, Proof(**answers.who(request))
     if "grant" in sent:
-        return vote_grant(VoteGrant(grant_ref=_of(row, sent["grant"]), proof=proof))
+        return vote_grant(VoteGrant(grant_ref=_of(row, sent["grant"]), proof=proof, shown=answers.shown(request)))
     version, fingerprint = answers.seen(sent.get("version", ""), sent.get("fingerprint", ""))
     uses, lasts = sent.get("uses", ""), sent.get("lasts", "")
     asked: Any = {
         "condition": sent.get("condition", "").replace("\r\n", "\n").strip(),
         "uses": int(uses) if uses.isascii() and uses.isdigit() and len(uses) < 4 else 0,
         "lasts": lasts,
+        "shown": answers.shown(request),
     }
     return make_grant(MakeGrant(approval_ref=row.ref, version=version, fingerprint=fingerprint, proof=proof, **asked))
 

@@ -89,8 +89,8 @@ class GrantVoting(APIView):
         """Agrees to a grant that needs several votes."""
         read_query(request, Query)
         row = _seen(request, ref)
-        schemas.VOTE.read(request)
-        return _answer(vote_grant(VoteGrant(grant_ref=row.pk, proof=_proof(request))))
+        said = schemas.VOTE.read(request)
+        return _answer(vote_grant(VoteGrant(grant_ref=row.pk, proof=_proof(request), **said)))
 
 
 class GrantRevocation(APIView):

@@ -11,6 +11,7 @@ urlpatterns = [
     re_path(rf"{_ONE}/$", views.One.as_view(), name="approval"),
     re_path(rf"{_ONE}/decide/$", views.Decision.as_view(), name="approval-decide"),
     re_path(rf"{_ONE}/revoke/$", views.Revocation.as_view(), name="approval-revoke"),
+    re_path(rf"{_ONE}/answer/$", views.Answering.as_view(), name="approval-answer"),
     re_path(rf"{_ONE}/grant/$", grants.MakeOne.as_view(), name="approval-grant"),
     re_path(r"^grants/$", grants.Grants.as_view(), name="grants"),
     re_path(rf"{_GRANT}/$", grants.OneGrant.as_view(), name="grant"),

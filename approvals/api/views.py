@@ -1,4 +1,4 @@
-"""List, read, decide, revoke."""
+"""List, read, decide, revoke; the agent's answers."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from approvals import proof, selectors
 from approvals.api import schemas
 from approvals.models import Approval
-from approvals.services import Decide, Revoke, decide, revoke
+from approvals.services import Answer, Decide, Revoke, answer, decide, revoke
 from forge_project.kernel.edge.openapi import paged, problems
 from forge_project.kernel.edge.paging import Order, moment, page, ref
 from forge_project.kernel.edge.requests import Query, read_query, user_of
@@ -98,3 +98,19 @@ class Revocation(APIView):
         row = _seen(request, ref)
         said = schemas.REVOKE.read(request)
         return Response(selectors.as_json(revoke(Revoke(approval_ref=row.pk, actor=user_of(request), **said))))
+
+
+class Answering(APIView):
+    """What the agent says to a question about its request."""
+
+    @extend_schema(
+        operation_id="approvals_answer",
+        request={"application/json": schemas.ANSWER.schema},
+        responses={200: schemas.Approval, **problems(403, 404, 409, 413, 415)},
+    )
+    def post(self, request: Request, ref: str) -> Response:
+        """For the caller alone. The first answer stays; the same one again is fine."""
+        read_query(request, Query)
+        row = _seen(request, ref)
+        said = schemas.ANSWER.read(request)
+        return Response(selectors.as_json(answer(Answer(approval_ref=row.pk, actor=user_of(request), **said))))

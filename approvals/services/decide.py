@@ -7,7 +7,7 @@ from typing import Any, Literal
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from approvals import eligibility, ports, selectors
+from approvals import eligibility, ports, questions, selectors
 from approvals.models import Approval, Vote
 from approvals.services import words
 from approvals.states import Method, State
@@ -22,6 +22,7 @@ class Decide:
     """One person's answer to what they were shown: `version` and `fingerprint` as seen, and how they logged in.
 
     `typed_target`: for critical risk, what they typed. `session` (a digest) and `address` are kept with the vote.
+    `shown`: the digest that `questions.shown` gave; "" = they saw no question, and approve nothing that has one.
     """
 
     approval_ref: str
@@ -35,6 +36,7 @@ class Decide:
     typed_target: str = ""
     session: str = ""
     address: str = ""
+    shown: str = ""
 
 
 def decide(asked: Decide) -> Approval:
@@ -66,6 +68,9 @@ def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) 
         raise Conflict("you have voted on this already", rule="approval.voted", version=row.version)
     counted = 1 + sum(eligibility.may_vote(person, row) for person in given)  # whose right was taken back, no more
     seen = {"state": State.PENDING, "version": asked.version, "fingerprint": asked.fingerprint, "expires_at__gt": now}
+    shown = row.fingerprint
+    if (row.state, row.version, row.fingerprint) == (State.PENDING, asked.version, asked.fingerprint):
+        shown = questions.check_shown(row, asked.shown, needed=asked.decision == "approve")
     said = {
         "decision": asked.decision,
         "actor": actors.of(actor),
@@ -74,7 +79,7 @@ def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) 
         "authenticated_at": clock.text(asked.authenticated_at),
         "session": asked.session,
         "address": asked.address,
-        "shown": row.fingerprint,
+        "shown": shown,
         "votes": f"{counted} of {row.votes_needed}",
     }
     columns: dict[str, Any] = {

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from uuid6 import uuid7
 
-from approvals import conditions, eligibility, ports, selectors
+from approvals import conditions, eligibility, ports, questions, selectors
 from approvals.models import MAX_USES, Approval, Grant, GrantVote
 from approvals.services import words
 from approvals.services.grant_use import answer_in
@@ -37,7 +37,10 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeGrant:
-    """Let this and similar pass: such as `condition` says, for this execution or some time, at most `uses` times."""
+    """Let this and similar pass: such as `condition` says, for this execution or some time, at most `uses` times.
+
+    `shown` as in `Decide`.
+    """
 
     approval_ref: str
     version: int
@@ -46,14 +49,16 @@ class MakeGrant:
     uses: int
     lasts: Literal["execution", "15m", "1h", "8h"]
     proof: Proof
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteGrant:
-    """One person more who agrees to a grant."""
+    """One person more who agrees to a grant; `shown` as in `Decide`, of the request it was made at while it waits."""
 
     grant_ref: str
     proof: Proof
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +85,9 @@ def make_grant(asked: MakeGrant) -> Grant:
         seen = (State.PENDING, asked.version, asked.fingerprint)
         if (row.state, row.version, row.fingerprint) != seen or row.expires_at <= clock.now():
             lost(row.pk)
+        shown = questions.check_shown(row, asked.shown, needed=True)
         grant = _stored(row, asked)
-        _vote(page, grant, row, asked.proof, "grant.made")
+        _vote(page, grant, row, asked.proof, "grant.made", shown=shown)
     return grant
 
 
@@ -94,7 +100,9 @@ def vote_grant(asked: VoteGrant) -> Grant:
         _may_grant(row, asked.proof)
         if grant.ended_at is not None or grant.lives_until is not None:
             raise Conflict("this grant takes no more votes", grant=grant.pk)
-        _vote(page, grant, row, asked.proof, "grant.voted")
+        waits = row.state == State.PENDING
+        shown = questions.check_shown(row, asked.shown, needed=True) if waits else row.fingerprint
+        _vote(page, grant, row, asked.proof, "grant.voted", shown=shown)
     return grant
 
 
@@ -172,7 +180,7 @@ def _stored(row: Approval, asked: MakeGrant) -> Grant:
     )
 
 
-def _vote(page: Page, grant: Grant, row: Approval, proof: Proof, name: str) -> None:
+def _vote(page: Page, grant: Grant, row: Approval, proof: Proof, name: str, **said: Any) -> None:
     """Under the source's lock; governance is locked last."""
     try:
         GrantVote.objects.create(grant=grant, person=proof.actor, method=proof.method, at=clock.now())
@@ -187,10 +195,10 @@ def _vote(page: Page, grant: Grant, row: Approval, proof: Proof, name: str) -> N
             ports.decided(page, row)
     grant.refresh_from_db()
     with governing() as governance:
-        governance.add(_fact(name, grant, proof, given))
+        governance.add(_fact(name, grant, proof, given, said))
 
 
-def _fact(name: str, grant: Grant, proof: Proof, given: int) -> Event:
+def _fact(name: str, grant: Grant, proof: Proof, given: int, said: dict[str, Any]) -> Event:
     return fact(
         name,
         ref=grant.pk,
@@ -204,4 +212,5 @@ def _fact(name: str, grant: Grant, proof: Proof, given: int) -> Event:
         rule_version=grant.rule_version,
         votes=f"{given} of {grant.votes_needed}",
         lives_until=clock.text(grant.lives_until) if grant.lives_until else None,
+        **said,
     )

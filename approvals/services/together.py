@@ -73,6 +73,9 @@ def why_not(decision: str, rows: Sequence[Approval]) -> str:
         return "only requests for one and the same capability are approved together"
     if not all(row.risk in _MILD for row in rows):
         return "only low and medium risk is approved together"
+    asked = [row.ref for row in rows if row.questions.exists()]
+    if asked:
+        return f"look at each about which the agent was asked something by itself: {', '.join(asked)}"
     warned = [row.ref for row in rows if warnings.of(row, ports.still_holds(row))]
     return f"look at each that has a warning by itself: {', '.join(warned)}" if warned else ""
 

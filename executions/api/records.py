@@ -79,15 +79,17 @@ def step(row: Execution, traces: Traces) -> dict[str, Any]:
     match Status(row.status):
         case Status.SUCCEEDED:
             return {"action": "done", "message": "It succeeded."}
-        case Status.WAITING_APPROVAL:
-            told = f"A person has to decide {traces.approval_ref}; ask for this execution again later."
-            return {"action": "wait", "after_s": 5, "message": told}
         case Status.UNKNOWN:
             told = "An effect may have happened; an operator looks into it. Do not repeat it."
             return {"action": "stop", "message": told}
         case status if status not in TERMINAL and row.quarantined:
             told = "It is put aside, and goes on once an operator has seen to it."
             return {"action": "wait", "after_s": 60, "message": told}
+        case status if status not in TERMINAL and traces.question is not None:
+            return {"action": "wait", "after_s": 5, "message": _question(*traces.question)}
+        case Status.WAITING_APPROVAL:
+            told = f"A person has to decide {traces.approval_ref}; ask for this execution again later."
+            return {"action": "wait", "after_s": 5, "message": told}
         case status if status not in TERMINAL and traces.held is not None:
             told = f"It is {status}, and an operator holds it back: {traces.held.reason}"
             return {"action": "wait", "after_s": 60, "message": told}
@@ -99,6 +101,13 @@ def step(row: Execution, traces: Traces) -> dict[str, Any]:
             "message": f"{row.error_code}: nothing was applied; the same key and body ask again.",
         }
     return {"action": "stop", "message": f"{row.error_code}: {row.error_message}"}
+
+
+def _question(ref: str, n: int) -> str:
+    """That a person asks the agent something, and where; never what: that is the person's text, read at its place."""
+    where = f"/api/v1/approvals/{ref}/"
+    told = f"Before a person decides {ref}, they ask you something (question {n}): read `questions` of GET {where}, "
+    return told + f'then answer with POST {where}answer/ {{"n": {n}, "text": "your answer"}}.'
 
 
 def call(row: Call) -> dict[str, Any]:

@@ -204,6 +204,7 @@ class Signal(Schema):
     error_code = serializers.CharField(**_OPTIONAL)
     approval_ref = serializers.CharField(**_OPTIONAL)
     approval_state = serializers.CharField(**_OPTIONAL)
+    question = serializers.IntegerField(help_text="which one about the approval waits for an answer", **_OPTIONAL)
     created_at = serializers.DateTimeField()
 
 

@@ -12,6 +12,7 @@ class SignalKind(models.TextChoices):
 
     EXECUTION_FINISHED = "EXECUTION_FINISHED"
     APPROVAL_REQUESTED = "APPROVAL_REQUESTED"
+    APPROVAL_QUESTION = "APPROVAL_QUESTION"
     APPROVAL_DECIDED = "APPROVAL_DECIDED"
     RECOVERY_RESUME = "RECOVERY_RESUME"
     UNKNOWN_REALITY = "UNKNOWN_REALITY"
@@ -29,6 +30,7 @@ class Signal(models.Model):
     error_code = models.CharField(max_length=40, blank=True, default="")
     approval_ref = models.CharField(max_length=REF, blank=True, default="")
     approval_state = models.CharField(max_length=10, blank=True, default="")
+    question = models.PositiveIntegerField(default=0)  # of the approval, to the agent; 0 = none
     created_at = models.DateTimeField()
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.CharField(max_length=200, blank=True, default="")

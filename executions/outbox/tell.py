@@ -24,11 +24,15 @@ def moved(execution: Execution, was: Status, to: Status, reason: str) -> None:
         tell(execution, SignalKind.RECOVERY_RESUME)
 
 
-def tell(execution: Execution, kind: SignalKind, *, approval_ref: str = "", approval_state: str = "") -> None:
-    """One row for each (execution, kind, attempt, status), and for each approval: a repeat is the row that is there."""
+def tell(
+    execution: Execution, kind: SignalKind, *, approval_ref: str = "", approval_state: str = "", question: int = 0
+) -> None:
+    """One row for each (execution, kind, attempt, status), and for each approval, and for each question about it: a
+    repeat is the row that is there."""
     status = approval_state or str(execution.status)
+    about = f"{approval_ref} {question}" if question else approval_ref
     row = Signal(
-        ref=ref_of(execution.ref, kind, execution.attempt, status, approval_ref),
+        ref=ref_of(execution.ref, kind, execution.attempt, status, about),
         kind=kind,
         execution=execution,
         attempt=execution.attempt,
@@ -37,6 +41,7 @@ def tell(execution: Execution, kind: SignalKind, *, approval_ref: str = "", appr
         error_code=execution.error_code,
         approval_ref=approval_ref,
         approval_state=approval_state,
+        question=question,
         created_at=clock.now(),
     )
     hot.insert(row, ignore=True)

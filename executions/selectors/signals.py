@@ -36,6 +36,6 @@ def payload(row: Signal) -> dict[str, Any]:
         "side_effect": row.side_effect,
         "created_at": clock.text(row.created_at),
     }
-    optional = {name: getattr(row, name) for name in ("error_code", "approval_ref", "approval_state")}
+    optional = {name: getattr(row, name) for name in ("error_code", "approval_ref", "approval_state", "question")}
     scope: dict[str, Any] = row.execution.scope
     return told | scope | {name: value for name, value in optional.items() if value}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from approvals.models import Approval
+from approvals.models import Question as Asked
 from approvals.states import State
 from executions.bounds import Hold
 from executions.models import Execution
@@ -27,9 +28,11 @@ _LEFT += "AND NOT (c.evidence = '[]' AND c.artifact_refs = '[]') ORDER BY c.n"
 
 @dataclass(slots=True)
 class Traces:
-    """Of one execution: its approval to look at, what its calls left, its receipt once it is terminal."""
+    """Of one execution: its approval to look at, the question of a person that waits longest for its answer (approval,
+    n), what its calls left, its receipt once it is terminal."""
 
     approval_ref: str = ""
+    question: tuple[str, int] | None = None
     calls: int = 0
     evidence: list[dict[str, Any]] = field(default_factory=list)
     artifact_refs: list[str] = field(default_factory=list)
@@ -53,11 +56,23 @@ def of(rows: Iterable[Execution]) -> dict[str, Traces]:
     for _, approval, ref, state in sorted(asked):
         if (rank := _RANK.get(State(state), 0)) >= best[ref]:
             best[ref], found[ref].approval_ref = rank, approval
+    waiting = {approval: ref for _, approval, ref, state in asked if state == State.PENDING}
+    for approval, n in _unanswered(tuple(waiting)):
+        found[waiting[approval]].question = (approval, n)
     for chain, head, seq in hot.values(Invocation, ("id", "head_hash", "head_seq"), {"id": tuple(chains)}):
         found[chains[chain]].receipt = Receipt(head=head, seq=seq)
     for row, hold in _held(rows):
         found[row.pk].held = hold
     return found
+
+
+def _unanswered(approvals: tuple[str, ...]) -> Iterable[tuple[str, int]]:
+    """(approval, n) of what the agent was asked and has not answered, the oldest last."""
+    if not approvals:
+        return ()
+    open_ = {"approval_id": approvals, "answered_at": None}
+    found = hot.values(Asked, ("asked_at", "n", "approval_id"), open_)
+    return [(approval, n) for _, n, approval in sorted(found, reverse=True)]
 
 
 def _read(text: str, refs: list[str]) -> list[tuple[Any, ...]]:

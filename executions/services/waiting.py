@@ -62,6 +62,14 @@ def on_decided(page: Page, approval: Approval) -> None:
         hints.send_on_commit()
 
 
+def on_questioned(page: Page, approval: Approval, n: int) -> None:
+    """The port approvals calls in the transaction in which a person asks the agent something: a signal tells it."""
+    execution = Execution.objects.filter(pk=approval.execution_ref).first()
+    if execution is not None:
+        kind = SignalKind.APPROVAL_QUESTION
+        tell(execution, kind, approval_ref=approval.pk, approval_state=approval.state, question=n)
+
+
 def requeue(lease: Lease, columns: dict[str, Any], reason: str, *, hold: int | None = None) -> None:
     """Gives a running execution back to the queue (drained, held): a later attempt goes on from its history."""
     with writing(lease.ref) as page:

@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const PERIOD = Number(document.currentScript.dataset.period) || 5000;
+  const PAGE = document.currentScript.dataset.page || location.href; // a refused form's own address takes no GET
   const selectors = document.currentScript.dataset.parts.split(",").map((text) => text.trim());
   const said = document.getElementById("forge-fresh");
   const last = new Map();
@@ -35,7 +36,10 @@
       const part = document.querySelector(selector);
       const fresh = page.querySelector(selector);
       if (!part || !fresh || last.get(selector) === fresh.innerHTML) continue;
-      if (last.has(selector)) gone += swap(part, fresh);
+      if (last.has(selector)) {
+        gone += swap(part, fresh);
+        if (said && fresh.dataset.news && fresh.dataset.news !== part.dataset.news) said.textContent = fresh.dataset.news;
+      }
       last.set(selector, fresh.innerHTML);
     }
     if (gone && said) said.textContent = `${gone} chosen ${gone === 1 ? "request waits" : "requests wait"} no more.`;
@@ -45,7 +49,7 @@
   async function look() {
     if (document.hidden) return;
     try {
-      const answer = await fetch(location.href, { headers: { "X-Requested-With": "fetch" } });
+      const answer = await fetch(PAGE, { headers: { "X-Requested-With": "fetch" } });
       if (answer.redirected || answer.status === 403) {
         if (said) said.textContent = "This page is no longer kept fresh: log in again.";
         clearInterval(timer);

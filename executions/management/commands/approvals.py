@@ -12,7 +12,7 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from approvals import around, eligibility, ports, selectors, warnings
+from approvals import around, eligibility, ports, questions, selectors, warnings
 from approvals.models import Approval
 from approvals.services import Decide, Revoke, decide, revoke
 from approvals.states import LIVE, Risk, State
@@ -97,6 +97,10 @@ class Command(BaseCommand):
         self._say("the agent says, unchecked:")
         for line in terminal.lines(row.purpose or "(nothing)"):
             self.stdout.write(f"  > {line}")
+        for one in questions.of(row):
+            self._say(f"{one.asked_by.get_username()} asked the agent: {one.text}")
+            for line in terminal.lines(one.answer or "(no answer yet)"):
+                self.stdout.write(f"  > {line}")
         self._say(f"stopped by rule {row.rule} version {row.rule_version}; fingerprint {row.fingerprint}")
         world = {None: "cannot be looked at", True: "still as it was", False: "HAS CHANGED"}[holds]
         self._say(f"the world it was asked for: {world if row.state in LIVE else 'not looked at any more'}")
@@ -124,6 +128,7 @@ class Command(BaseCommand):
             reason=reason,
             typed_target=eligibility.to_type(row) if verb == "approve" else "",
             address="terminal",
+            shown=questions.shown(row),
         )
         with _who_was_first():
             decided = decide(asked)

@@ -5,9 +5,18 @@ from typing import Any
 Columns = dict[str, Any]
 
 
-def take(rows: dict[str, Columns], said: Columns, at: str) -> None:
-    """One fact `approval.*`; each but the first is one move, and so one version."""
+def take(rows: dict[str, Columns], asked: dict[str, Columns], said: Columns, at: str) -> None:
+    """One fact `approval.*`; each but the first is one move, and so one version. What the agent was asked is rows of
+    their own, by `ref n`."""
     ref = said["ref"]
+    match said:
+        case {"fact": "approval.asked", "n": n, "text": text, "actor": actor}:
+            told = {"n": n, "text": text, "asked_by": _name(actor), "asked_at": at}
+            asked[f"{ref} {n}"] = told | {"answer": "", "answered_at": None}
+            return
+        case {"fact": "approval.answered", "n": n, "text": text}:
+            asked[f"{ref} {n}"] |= {"answer": text, "answered_at": at}
+            return
     if said["fact"] == "approval.requested":
         rows[ref] = _asked(said)
         return

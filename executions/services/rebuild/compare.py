@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django.db.models import Count, F, Model, Q
 
-from approvals.models import Approval
+from approvals.models import Approval, Question
 from executions.bounds import CallerLoad
 from executions.models import Call, Execution
 from executions.services.rebuild.fold import Corrupt, fold
@@ -17,9 +17,11 @@ from forge_project.kernel import clock
 from forge_project.ledger.models import Event, Invocation, Tombstone
 from forge_project.ledger.writing import writing
 
-Table = Literal["execution", "call", "approval", "load"]
+Table = Literal["execution", "call", "approval", "question", "load"]
 _AT_ONCE = 100
-_MOMENTS = frozenset(("decided_at", "ended_at", "consumed_at"))  # by which clock is the writer's matter: there or not
+_MOMENTS = frozenset(
+    ("decided_at", "ended_at", "consumed_at", "asked_at", "answered_at")
+)  # by which clock is the writer's matter: there or not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,9 @@ def _of(refs: list[str]) -> Iterator[Difference]:
     asked: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in Approval.objects.filter(execution_ref__in=refs).select_related("decided_by", "revoked_by"):
         asked[row.execution_ref][row.pk] = _approval(row)
+    questions: dict[str, dict[str, Any]] = defaultdict(dict)
+    for one in Question.objects.filter(approval__execution_ref__in=refs).select_related("approval", "asked_by"):
+        questions[one.approval.execution_ref][str(one)] = _plain(one) | {"asked_by": one.asked_by.username}
     for ref in refs:
         try:
             rows = fold(ref, events[ref])
@@ -83,6 +88,7 @@ def _of(refs: list[str]) -> Iterator[Difference]:
         yield from _row("execution", ref, ref, live.get(ref), rows.execution or None)
         yield from _each("call", ref, calls[ref], rows.calls)
         yield from _each("approval", ref, asked[ref], rows.approvals)
+        yield from _each("question", ref, questions[ref], rows.questions)
 
 
 def _events(refs: list[str]) -> dict[str, list[Event]]:

@@ -21,12 +21,14 @@ class Corrupt(Exception):
 
 @dataclass(slots=True)
 class Rows:
-    """What the events of one execution say that its rows hold; calls by call_id, approvals by ref."""
+    """What the events of one execution say that its rows hold: calls by call_id, approvals by ref, what the agent was
+    asked by `ref n`."""
 
     ref: str
     execution: Columns = field(default_factory=dict)
     calls: dict[str, Columns] = field(default_factory=dict)
     approvals: dict[str, Columns] = field(default_factory=dict)
+    questions: dict[str, Columns] = field(default_factory=dict)
 
     @property
     def effect(self) -> str:
@@ -65,7 +67,7 @@ def _take(rows: Rows, payload: dict[str, Any], at: str) -> None:
         case {"forge": {"fact": "forge.turn", "turn": turn}}:
             rows.execution["turns"] = turn["number"]
         case {"forge": {"fact": str(name)} as said} if name.startswith("approval."):
-            approvals.take(rows.approvals, said, at)
+            approvals.take(rows.approvals, rows.questions, said, at)
             if name == "approval.requested" and (asked := rows.calls.get(said["call_id"])) is not None:
                 asked |= {"status": "awaiting_approval", "approval_ref": said["ref"]}
         case {"forge": {"fact": str(name)} as said} if name.startswith("execution."):

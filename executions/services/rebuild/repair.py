@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 
-from approvals.models import Approval
+from approvals.models import Approval, Question
 from executions.bounds import CallerLoad
 from executions.models import Call, Execution
 from executions.services.rebuild.compare import Difference, differences
@@ -71,13 +71,16 @@ def _rows(one: Difference) -> QuerySet[Any]:
             return Call.objects.filter(execution=one.execution, call_id=one.row)
         case "approval":
             return Approval.objects.filter(pk=one.row)
+        case "question":
+            ref, _, n = one.row.partition(" ")
+            return Question.objects.filter(approval=ref, n=n)
     return Execution.objects.filter(pk=one.row)
 
 
 def _value(column: str, told: Any) -> tuple[str, Any]:
     if column == "worker":
         return "worker_id", UUID(told) if told else None
-    if column in ("decided_by", "revoked_by"):
+    if column in ("decided_by", "revoked_by", "asked_by"):
         return column, User.objects.filter(username=told).first()
     if column.endswith("_at"):
         return column, told and clock.moment(told)

@@ -7,12 +7,15 @@ from io import StringIO
 import pytest
 
 from approvals.models import Approval
+from approvals.services import Answer
+from approvals.services import answer as reply
 from executions.capabilities.workspace import names
 from executions.models import Execution, Workspace, WorkspaceAccess
 from executions.services import sealed
 from forge_project.kernel import visible
 from forge_project.kernel.errors import Invalid
 from tests.db.admin import QUEUE, page_of
+from tests.db.approvals import asked_about
 from tests.db.commands import run
 from tests.db.executions import answer, run_all, send
 from tests.db.executions.conftest import runtime, zygotes  # noqa: F401  # fixtures
@@ -98,6 +101,25 @@ def in_the_queue(asked, client):
     for one, row in asked:
         if "plain.txt" not in row.target:
             assert visible.folded(visible.name(one["text"])[0]) in pages
+
+
+def test_every_text_as_an_answer(asked, logged_in, ann, monkeypatch):
+    client, wrong = logged_in(ann), []
+    for one, row in asked[::2]:
+        plain = one | {"text": one["text"].replace("\0", "")}
+        if not plain["text"].strip():
+            continue
+        asked_about(row, ann, "Why?")
+        reply(Answer(approval_ref=row.ref, actor=row.caller, n=1, text=plain["text"]))
+        told = html.unescape(client.get(page_of(row)).content.decode())
+        wrong += judge(plain, told, "decision")
+        assert visible.said(plain["text"].strip()) in told.split('id="forge-asked"')[1]
+        monkeypatch.setattr("sys.stdin", StringIO(f"{PASSWORD}\n"))
+        terminal = run("approvals", "show", row.ref, "--user", "ann")[1]
+        wrong += judge(plain, terminal, "command")
+        for line in terminal.splitlines():
+            assert not line.startswith(("Risk", "Approved by", "approve me", "and now")), line
+    assert wrong == []
 
 
 def bytes_are_kept(asked, tmp_path, ann, runtime):  # noqa: F811

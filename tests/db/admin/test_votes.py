@@ -1,5 +1,7 @@
 """Several votes, groups, reviewers' words and standing grants on the approver's screens."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Group
 
@@ -11,7 +13,7 @@ from approvals.states import Decision
 from forge_project.kernel import clock
 from forge_project.ledger.events import fact
 from tests.db.admin import QUEUE, answer, page_of, state
-from tests.db.approvals import facts, page, pending
+from tests.db.approvals import asked_about, facts, page, pending
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -139,10 +141,14 @@ def test_a_grant_of_two_votes_is_proposed_and_agreed_to(logged_in, ann, robo, mo
     grant = Grant.objects.get()
     assert (grant.lives_until, grant.max_uses) == (None, 3)
     bea = logged_in(person("bea", "approvers"))
+    asked_about(row, person("cleo", "approvers"))
+    unread = bea.post(f"{QUEUE}{row.ref}/similar/", {"grant": grant.ref})
+    assert (unread.status_code, state(row)) == (409, ("pending", 1))
     told = shown(bea, row)
+    seen = re.search(r'name="shown" value="([^"]+)" form="forge-agree-1"', told)[1]
     assert "Agree to this standing grant" in told
     assert "at most 3 times within 1h" in told
-    sent = bea.post(f"{QUEUE}{row.ref}/similar/", {"grant": grant.ref}, follow=True)
+    sent = bea.post(f"{QUEUE}{row.ref}/similar/", {"grant": grant.ref, "shown": seen}, follow=True)
     assert "stands now" in sent.content.decode()
     grant.refresh_from_db()
     assert grant.lives_until is not None

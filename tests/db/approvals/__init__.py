@@ -8,7 +8,8 @@ from django.db import connections
 
 from approvals.models import Agent
 from approvals.policy import Verdict
-from approvals.services import Ask, Consume, Decide, ask, decide
+from approvals.services import Ask, AskAgent, Consume, Decide, ask, ask_agent, decide
+from approvals.services.grants import Proof
 from approvals.states import Decision
 from forge_project.kernel import clock
 from forge_project.ledger import selectors as ledger
@@ -75,6 +76,12 @@ def answer(approval, actor, decision="approve", **changes):
         reason="" if decision == "approve" else "too risky",
     )
     return decide(replace(asked, **changes))
+
+
+def asked_about(approval, actor, text="Why now?", **changes):
+    """The question that `actor` asks the agent."""
+    proof = {"actor": actor, "authenticated_at": clock.now(), "method": "session", "session": "s", "address": "a"}
+    return ask_agent(AskAgent(approval_ref=approval.ref, text=text, proof=Proof(**proof | changes)))
 
 
 def use(approval, **changes):

@@ -46,6 +46,7 @@ def test_as_the_api_shows_it(robot, ada, bob):
         "fingerprint": row.fingerprint, "sentence": "Write a.txt", "preview": {"kind": "text", "text": "+one"},
         "warnings": ["new file"], "reversible": True, "purpose": "to test", "requested_at": "", "expires_at": "",
         "decided_by": "ada", "reason": "", "votes_needed": 1, "voted": ["ada"], "approvers": "", "grant": None,
+        "questions": [], "shown": row.fingerprint,
     }  # fmt: skip
     revoke(Revoke(approval_ref=row.ref, actor=bob, reason="stop"))
     assert selectors.as_json(selectors.get(row.ref))["decided_by"] == "bob"

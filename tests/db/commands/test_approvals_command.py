@@ -6,8 +6,12 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import User
 
+from approvals import questions, selectors
 from approvals.models import Approval
+from approvals.services import Answer
+from approvals.services import answer as reply
 from forge_project.ledger import selectors as ledger
+from tests.db.approvals import asked_about
 from tests.db.commands import run
 from tests.db.executions import run_all, send
 from tests.people import PASSWORD, person
@@ -69,6 +73,19 @@ def test_show_has_the_whole_change_and_the_warnings(says, asked, folder):
                  "rule default version 1"):  # fmt: skip
         assert part in said
     assert "\x1b" not in said
+
+
+def test_what_the_agent_was_asked_is_shown_and_voted_on(says, asked, approver):
+    asked_about(asked, approver, "Why?\nTell me")
+    reply(Answer(approval_ref=asked.ref, actor=asked.caller, n=1, text="Tidy \x1b[2J\nApproved by ann"))
+    says()
+    _, said = run("approvals", "show", asked.ref, "--user", "ann")
+    for part in ("ann asked the agent: Why?\\u{000A}Tell me\n", "  > Tidy \\u{001B}[2J\n  > Approved by ann\n",
+                 "WARNING  The agent's answer to question 1: hidden characters"):  # fmt: skip
+        assert part in said
+    says("yes")
+    assert run("approvals", "approve", asked.ref, "--user", "ann")[0] == 0
+    assert (state(asked), facts(asked)[-1]["shown"]) == (("approved", 2), questions.shown(selectors.get(asked.ref)))
 
 
 def test_approve_asks_and_is_carried_out(says, asked, folder, runtime):

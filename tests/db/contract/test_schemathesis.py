@@ -23,7 +23,7 @@ from executions.models import Execution
 from executions.outbox.models import Signal, SignalKind
 from executions.outbox.tell import tell
 from tests.db.api import client_of
-from tests.db.approvals import pending
+from tests.db.approvals import asked_about, pending
 from tests.db.contract.described import DESCRIPTION
 from tests.db.executions import send
 from tests.people import person
@@ -55,6 +55,7 @@ def _one_transaction():
 def refs(caller, workspace):
     """Half of the refs that are made up are replaced by these, so that what follows them is reached."""
     asked = pending(caller)
+    asked_about(asked, person("ada", "approvers"))
     ref = send(caller, key="there", source="return 1").ref
     tell(Execution.objects.get(pk=ref), SignalKind.RECOVERY_RESUME)
     return {

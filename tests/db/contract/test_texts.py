@@ -11,10 +11,11 @@ from executions.outbox.models import Signal, SignalKind, Webhook
 from executions.outbox.tell import tell
 from forge_project.kernel import clock
 from forge_project.ledger.models import Event
-from tests.db.approvals import pending
+from tests.db.approvals import asked_about, pending
 from tests.db.contract.described import DESCRIPTION, check
 from tests.db.contract.writes import writes
 from tests.db.executions import send
+from tests.people import person
 from tests.sites import ROOT
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +36,7 @@ def world(api, ann, operator, caller, workspace, settings):
     settings.FORGE_CALLER_QUEUED = 10**6
     settings.FORGE_RATES = dict.fromkeys(settings.FORGE_RATES, 0)
     asked = pending(caller)
+    asked_about(asked, person("ada", "approvers"))
     ref = send(caller, key="there", source="return 1").ref
     tell(Execution.objects.get(pk=ref), SignalKind.RECOVERY_RESUME)
     standing = Grant.objects.create(ref=f"grant_{'0' * 32}", source=asked, caller=caller, capability="file.write",

@@ -21,6 +21,7 @@ from forge_project.kernel.errors import TooMany
 from forge_project.kernel.network import names
 from forge_project.ledger.models import Event
 from tests.db.api import client_of, get, post, refused
+from tests.db.approvals import asked_about
 from tests.db.executions import send
 from tests.people import person
 from tests.receiver import receiver, wait_for
@@ -148,6 +149,17 @@ def test_only_the_kinds_and_executions_asked_for(api, other, operator, caller):
     hook(operator)
     finish(caller)
     assert list(Delivery.objects.values_list("webhook", flat=True)) == [everybodys]
+
+
+def test_a_question_to_the_agent_is_sent_without_its_text(api, asked, approver):
+    with receiver() as server:
+        secret = hook(api, f"{server.url}/in", kinds=["APPROVAL_QUESTION"]).json()["secret"]
+        for text in ("Why hunter2?", "And how?"):
+            asked_about(asked, approver, text)
+            assert deliver(take())
+    assert [Verifier(secret).verify(body, headers)["data"]["question"] for _, headers, body in server.got] == [1, 2]
+    assert "hunter2" not in str(server.got)
+    refused(hook(api, kinds=["APPROVAL_QUESTIONS"]), 400, "INVALID_REQUEST")
 
 
 def test_nothing_is_due_for_a_transition_that_was_rolled_back(api, caller):

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('approvals', '0004_policy_rules_votes_grants'),
+        ('approvals', '0005_questions_to_the_agent'),
     ]
 
     operations = [

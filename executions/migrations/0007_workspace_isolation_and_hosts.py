@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('executions', '0005_outward_trace'),
+        ('executions', '0006_refused_by_cap'),
     ]
 
     operations = [
