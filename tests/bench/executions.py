@@ -20,7 +20,7 @@ from tests import sites
 from tests.bench import figure
 from tests.chaos.processes import Processes
 from tests.inotify import Renames
-from tests.process.commands import children, living
+from tests.process.commands import children, guests
 
 LOOP, E2E_SECONDS, PARKED, SAMPLES = 8, 15.0, 1000, 20
 READS = "return (await tools.call('file.read', {path: 'a'})).content.length"
@@ -120,8 +120,8 @@ def parked(site: sites.Site, hand: sites.Hand, processes: Processes, folder: Pat
         hand.do("submit", caller=f"agent{n % LOOP}", key=f"p{n}", body=body)
     _until(lambda: hand.do("standing").get("waiting_approval", 0) == PARKED, 300)
     figure("parked.kb", (hand.do("size")["bytes"] - size) / PARKED / 1024, "KB", "< 50", db=_db(site))
-    _until(lambda: not _guests(worker.pid), 30)
-    figure("parked.guests", len(_guests(worker.pid)), "processes", "0")
+    _until(lambda: not guests(worker.pid), 30)
+    figure("parked.guests", len(guests(worker.pid)), "processes", "0")
     figure("parked.worker_kb", (_rss(worker.pid) - memory) / PARKED, "KB", "flat")
     resumed(site, hand, PARKED)
     while hand.do("decide_all", always=True, limit=200)["decided"]:
@@ -130,10 +130,6 @@ def parked(site: sites.Site, hand: sites.Hand, processes: Processes, folder: Pat
     written = Counter(name for name in renames.names() if not name.startswith("."))
     twice = sum(count != 1 for name, count in written.items())
     figure("parked.twice_or_never", twice + (PARKED + 2 * SAMPLES - len(written)), "effects", "0")
-
-
-def _guests(worker: int) -> list[int]:
-    return [pid for zygote in children(worker) for pid in living(children(zygote))]
 
 
 def resumed(site: sites.Site, hand: sites.Hand, others: int) -> None:

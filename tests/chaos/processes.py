@@ -72,10 +72,9 @@ class Processes:
             return [worker.pid for worker in self.workers if self._up(worker)]
         if kind == "web":
             return [self.web.pid, *children(self.web.pid)] if answers(self.port) else []
-        zygotes = [pid for worker in self.workers for pid in self._zygotes(worker)]
         if kind == "zygote":
-            return zygotes
-        return living([pid for zygote in zygotes for pid in children(zygote)])
+            return [pid for worker in self.workers for pid in self._zygotes(worker)]
+        return [pid for worker in self.workers for pid in guests(worker.pid)]
 
     def _up(self, worker: subprocess.Popen) -> bool:
         """Whether it has got as far as a zygote; one that lost it since is up too."""

@@ -40,6 +40,20 @@ def living(pids):
     return alive
 
 
+def guests(worker):
+    """The guests of a worker process; the first process of a zygote's namespace is none."""
+    return [pid for zygote in living(children(worker)) for pid in living(children(zygote)) if not _is_init(pid)]
+
+
+def _is_init(pid):
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    inside = next(line.split()[1:] for line in status.splitlines() if line.startswith("NSpid"))
+    return len(inside) > 1 and inside[-1] == "1"
+
+
 def eventually(look, seconds=30):
     """What `look` gives once it is true; fails after `seconds`."""
     end = time.monotonic() + seconds
