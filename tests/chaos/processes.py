@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 
 from tests.chaos.services import answers, free_port
-from tests.process.commands import children, living
+from tests.process.commands import children, guests, living
 
 VICTIMS = (("guest", 8), ("zygote", 3), ("worker", 5), ("web", 4))  # how often each is chosen
 
