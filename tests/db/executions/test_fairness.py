@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 
 from approvals.models import Agent
-from executions.models import CallerLoad, Execution
+from executions.models import CallerLoad, CallerRefused, Execution
 from executions.services import workers
 from executions.services.claim import claim_next
 from executions.services.runtime import Runtime
@@ -111,8 +111,8 @@ def test_a_race_can_not_pass_the_queues_cap(caller, settings):
     for thread in threads:
         thread.join(60)
     assert (Execution.objects.count(), len(full)) == (5, 11)
-    row = CallerLoad.objects.get()
-    assert (row.queued, row.refused) == (5, 11)
+    refused = CallerRefused.objects.get()
+    assert (CallerLoad.objects.get().queued, refused.rule, refused.times) == (5, "queue.full", 11)
 
 
 def test_active_time_alone_counts(caller, workspace, runtime, settings, approver):
