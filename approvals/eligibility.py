@@ -4,11 +4,10 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Q
 
 from approvals.models import Agent, Approval
 from approvals.states import Method, Risk
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.kernel.errors import Denied
 
 FRESH = timedelta(hours=12)
@@ -18,7 +17,7 @@ AHEAD = timedelta(minutes=1)  # hosts' clocks may differ by this much; a log-in 
 
 def is_agent(user: User) -> bool:
     """Whether this is a program's account."""
-    return Agent.objects.filter(user_id=user.pk).exists()
+    return hot.exists(Agent, {"user_id": user.pk})
 
 
 def check_person(actor: User) -> None:
@@ -33,7 +32,7 @@ def check_person(actor: User) -> None:
 
 def check_not_own(actor: User, approval: Approval) -> None:
     """Raises Denied to the caller, its owner, and the person it acts for: nobody approves their own."""
-    owned = Agent.objects.filter(Q(user_id=approval.caller_id, owner_id=actor.pk)).exists()
+    owned = hot.exists(Agent, {"user_id": approval.caller_id, "owner_id": actor.pk})
     if owned or actor.pk in {approval.caller_id, approval.on_behalf_of_id}:
         raise Denied("nobody decides their own requests", rule="approval.self")
 

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from approvals.errors import ApprovalInvalid
 from approvals.models import Approval
 from approvals.states import MOVES, State
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.kernel.errors import Conflict
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page
@@ -25,17 +25,15 @@ def move(
 ) -> bool:
     """One conditional UPDATE from the state and version in `row`, and its event; False: it moved on without us.
 
-    `page` holds the approval's invocation. `where` narrows the UPDATE, `said` goes into the event; `row` is re-read.
+    `page` holds the approval's invocation. `where` (kernel/hot) narrows the UPDATE, `said` goes into the event.
     """
     if page.invocation_id != row.invocation_id:
         raise ApprovalInvalid("this approval belongs to another invocation", approval=row.pk)
     if to not in MOVES[State(row.state)]:
         return False
-    rows = Approval.objects.filter(pk=row.pk, state=row.state, version=row.version).filter(**where)
-    if rows.update(state=to, version=row.version + 1, **columns) != 1:
+    if not _write(row, where, {"state": to} | columns):
         return False
     page.add(fact(_FACTS[to], ref=row.pk, call_id=row.call_id, **said))
-    row.refresh_from_db()
     return True
 
 
@@ -43,11 +41,22 @@ def voted(page: Page, row: Approval, *, where: Mapping[str, Any], said: Mapping[
     """A vote that decides nothing yet: the version goes on, the state stays. As `move` otherwise."""
     if page.invocation_id != row.invocation_id:
         raise ApprovalInvalid("this approval belongs to another invocation", approval=row.pk)
-    rows = Approval.objects.filter(pk=row.pk, state=row.state, version=row.version).filter(**where)
-    if rows.update(version=row.version + 1) != 1:
+    if not _write(row, where, {}):
         return False
     page.add(fact("approval.voted", ref=row.pk, call_id=row.call_id, **said))
-    row.refresh_from_db()
+    return True
+
+
+def _write(row: Approval, where: Mapping[str, Any], columns: dict[str, Any]) -> bool:
+    """One version more, from exactly what `row` says; then `row` says it."""
+    same = {"state": row.state, "version": row.version}
+    if any(where.get(name, value) != value for name, value in same.items()):
+        return False
+    columns = {"version": row.version + 1} | columns
+    if hot.update(Approval, {"ref": row.pk} | same | where, columns) != 1:
+        return False
+    for name, value in columns.items():
+        setattr(row, name, value)
     return True
 
 

@@ -12,7 +12,7 @@ from approvals.policy import Question, judge
 from approvals.services.grant_use import stands
 from approvals.states import Decision, State
 from approvals.transitions import move
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.kernel.errors import Denied
 from forge_project.ledger.writing import Page
 
@@ -43,7 +43,7 @@ def consume(page: Page, asked: Consume) -> Approval:
 
     Raises ApprovalInvalid; PreconditionChanged or PolicyChanged (ask again); Denied where policy now forbids it.
     """
-    row = Approval.objects.filter(pk=asked.approval_ref).first()
+    row = hot.one(Approval, {"ref": asked.approval_ref})
     if row is None:
         raise ApprovalInvalid("no such approval", approval=asked.approval_ref)
     _check_state(row)
@@ -54,7 +54,7 @@ def consume(page: Page, asked: Consume) -> Approval:
         raise PreconditionChanged("the world changed since this was asked", approval=row.pk)
     _check_policy(row, asked.question)
     now = clock.now()
-    if not move(page, row, State.CONSUMED, where={"expires_at__gt": now}, said=_said(row), consumed_at=now):
+    if not move(page, row, State.CONSUMED, where={"expires_at": hot.Above(now)}, said=_said(row), consumed_at=now):
         raise ApprovalInvalid("the approval moved on without us", approval=row.pk)
     return row
 

@@ -7,13 +7,13 @@ from typing import Any, Literal
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from approvals import eligibility, ports, questions, selectors
+from approvals import eligibility, ports, questions
 from approvals.models import Approval, Vote
 from approvals.services import words
 from approvals.states import Method, State
 from approvals.transitions import lost, move, voted
-from forge_project.kernel import actors, clock
-from forge_project.kernel.errors import Conflict, Invalid
+from forge_project.kernel import actors, clock, hot
+from forge_project.kernel.errors import Conflict, Invalid, Missing
 from forge_project.ledger.writing import Page, writing
 
 
@@ -47,8 +47,8 @@ def decide(asked: Decide) -> Approval:
     if asked.decision not in ("approve", "deny") or asked.method not in Method.values:
         raise Invalid("a decision is approve or deny, by session, token or password", path="/decision")
     reason = words.required(asked.reason) if asked.decision == "deny" else words.reason(asked.reason)
-    with writing(selectors.get(asked.approval_ref).invocation_id) as page:
-        row = Approval.objects.get(pk=asked.approval_ref)
+    with writing(_read(asked).invocation_id) as page:
+        row = _read(asked)
         actor = User.objects.get(pk=asked.actor.pk)  # not as the session cached it
         eligibility.check_may_vote(actor, row)
         eligibility.check_fresh(row, Method(asked.method), asked.authenticated_at)
@@ -61,13 +61,21 @@ def decide(asked: Decide) -> Approval:
     return row
 
 
+def _read(asked: Decide) -> Approval:
+    row = hot.one(Approval, {"ref": asked.approval_ref})
+    if row is None:
+        raise Missing("no such approval", approval=asked.approval_ref)
+    return row
+
+
 def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) -> bool:
     now = clock.now()
-    given = [vote.person for vote in row.votes.select_related("person")]
+    given = [vote.person for vote in hot.rows(Vote, {"approval_id": row.pk})]
     if actor in given and row.state == State.PENDING:
         raise Conflict("you have voted on this already", rule="approval.voted", version=row.version)
     counted = 1 + sum(eligibility.may_vote(person, row) for person in given)  # whose right was taken back, no more
-    seen = {"state": State.PENDING, "version": asked.version, "fingerprint": asked.fingerprint, "expires_at__gt": now}
+    seen = {"state": State.PENDING, "version": asked.version, "fingerprint": asked.fingerprint}
+    seen |= {"expires_at": hot.Above(now)}
     shown = row.fingerprint
     if (row.state, row.version, row.fingerprint) == (State.PENDING, asked.version, asked.fingerprint):
         shown = questions.check_shown(row, asked.shown, needed=asked.decision == "approve")
@@ -94,5 +102,5 @@ def _answer(page: Page, row: Approval, asked: Decide, actor: User, reason: str) 
         landed = move(page, row, State.APPROVED, where=seen, said=said, **columns)
     if landed:
         kept = {"decision": asked.decision, "method": asked.method, "reason": reason, "at": now}
-        Vote.objects.create(approval=row, person=actor, **kept)
+        hot.insert(Vote(approval=row, person=actor, **kept))
     return landed

@@ -8,7 +8,7 @@ from approvals import ports
 from approvals.models import Approval
 from approvals.states import LIVE, State
 from approvals.transitions import move
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.ledger.writing import writing
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def _expire(ref: str, invocation_id: str) -> bool:
     with writing(invocation_id) as page:
         row, now = Approval.objects.get(pk=ref), clock.now()
         said = {"was": row.state, "due": clock.text(row.expires_at)}
-        if not move(page, row, State.EXPIRED, where={"expires_at__lte": now}, said=said, ended_at=now):
+        if not move(page, row, State.EXPIRED, where={"expires_at": hot.AtMost(now)}, said=said, ended_at=now):
             return False  # decided, used or given its second clock while we waited for the lock
         ports.decided(page, row)
     return True

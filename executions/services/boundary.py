@@ -11,7 +11,7 @@ from executions.services import asking, journal, reviewing, sealed
 from executions.services.guard import Guard
 from executions.services.reviewing import Passed
 from executions.states import CallStatus, SideEffect
-from forge_project.kernel import clock, failpoints
+from forge_project.kernel import clock, failpoints, hot
 from forge_project.kernel.errors import Conflict, Denied
 from forge_project.kernel.log.event import event
 from forge_project.ledger.writing import Page, writing
@@ -111,4 +111,4 @@ def _mark_started(execution: Execution) -> None:
     if execution.side_effect == SideEffect.STARTED:
         return
     first: dict[str, Any] = {} if execution.effect_started_at else {"effect_started_at": clock.now()}
-    Execution.objects.filter(pk=execution.pk).update(side_effect=SideEffect.STARTED, **first)
+    hot.update(Execution, {"ref": execution.pk}, {"side_effect": SideEffect.STARTED} | first)

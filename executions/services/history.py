@@ -10,7 +10,7 @@ from executions.sandbox.replay import Divergence, RecordedTurn, Tape, check, end
 from executions.sandbox.shapes import Fatal, Settled, Turn
 from executions.services import sealed
 from executions.services.attempt import Attempt
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.ledger import selectors
 
 
@@ -30,9 +30,9 @@ def recorded_turns(execution: Execution) -> list[RecordedTurn]:
 
 def told(execution: Execution, numbers: tuple[int, ...]) -> list[Settled]:
     """What the guest was told of these calls, in this order."""
-    asked = Call.objects.filter(execution=execution, round=execution.round, n__in=numbers)
-    rows = {call.n: call for call in asked}
-    return [settled(n, sealed.unseal(rows[n].sealed_result or b"")) for n in numbers]
+    asked = {"execution_id": execution.pk, "round": execution.round, "n": numbers}
+    results = dict(hot.values(Call, ("n", "sealed_result"), asked)) if numbers else {}
+    return [settled(n, sealed.unseal(results[n] or b"")) for n in numbers]
 
 
 def settled(n: int, said: dict[str, Any]) -> Settled:

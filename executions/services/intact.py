@@ -8,6 +8,7 @@ from django.conf import settings
 from executions.models import Call, Execution
 from executions.services import sealed
 from executions.states import CallStatus
+from forge_project.kernel import hot
 from forge_project.ledger import intact
 from forge_project.ledger.errors import LedgerCorrupt
 
@@ -26,7 +27,7 @@ def check(execution: Execution) -> None:
     source = request.get("source")
     if told.submitted != ours or (source is not None and _sha256(source) != execution.code_sha256):
         raise _corrupt(execution, "request_differs")
-    calls = {call.call_id: call for call in Call.objects.filter(execution=execution)}
+    calls = {call.call_id: call for call in hot.rows(Call, {"execution_id": execution.pk})}
     if set(calls) != set(told.asked):
         raise _corrupt(execution, "calls_differ")
     for call_id, call in calls.items():

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
 
 from approvals.policy import Verdict
 from approvals.reviewers import Case, Ruling, Stage, configured, review
@@ -14,6 +13,7 @@ from executions.models import Call, Execution
 from executions.services import asking, previews, sealed
 from executions.services.shapes import Fault
 from executions.transitions import Lease, held
+from forge_project.kernel import hot
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import writing
 
@@ -69,8 +69,8 @@ def consult(
 
 def mark(execution: Execution, path: str) -> None:
     """The execution's decision path, the weightiest of its calls: human, reason, fast, deterministic."""
-    heavier = {"fast": ["reason", "human"], "reason": ["human"], "human": []}[path]
-    Execution.objects.filter(~Q(decision_path__in=heavier), pk=execution.pk).update(decision_path=path)
+    heavier = {"fast": ("reason", "human"), "reason": ("human",), "human": ()}[path]
+    hot.update(Execution, {"ref": execution.pk, "decision_path": hot.Not(heavier)}, {"decision_path": path})
 
 
 def _case(execution: Execution, call: Call, capability: Capability, verdict: Verdict, told: Description) -> Case:

@@ -8,7 +8,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
 
 from approvals.models import Approval
 from approvals.policy import Verdict
@@ -27,7 +26,7 @@ from executions.services.first_start import FirstStart
 from executions.services.journal import Ended
 from executions.services.rejections import reject_decided, unavailable
 from executions.states import CallStatus
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 
 POLL_SECONDS = 0.25  # how often decisions are looked for while something else still runs
 LINGER_POLL_SECONDS = 0.05
@@ -194,13 +193,11 @@ class Script:
         finally:
             self._reports.put(report)
 
-    def _calls(self) -> QuerySet[Call]:
-        execution = self._attempt.execution
-        return Call.objects.filter(execution=execution, round=execution.round)
-
     def _reopen(self, given: frozenset[int]) -> None:
         """After replay: what has ended meanwhile is told next, what was decided runs, the rest goes on waiting."""
-        for call in self._calls().exclude(n__in=given).order_by("n"):
+        execution = self._attempt.execution
+        new = {"execution_id": execution.pk, "round": execution.round, "n": hot.Not(tuple(given))}
+        for call in hot.rows(Call, new, order="n"):
             match CallStatus(call.status):
                 case CallStatus.REQUESTED if sleeping.sleeps(call):
                     self._sleeping.add(call)
@@ -284,8 +281,7 @@ class Script:
         if not self._waiting:
             return
         refs = {call.approval_ref: call for call in self._waiting.values()}
-        decided = Approval.objects.filter(pk__in=refs).exclude(state=State.PENDING)
-        for approval in decided:
+        for approval in hot.rows(Approval, {"ref": tuple(refs), "state": hot.Not(State.PENDING)}):
             call = refs[approval.pk]
             del self._waiting[call.n]
             if approval.state == State.APPROVED:

@@ -12,7 +12,7 @@ from executions.services import hints, sleeping
 from executions.services.finish import end_attempt
 from executions.states import CallStatus, Status, worst
 from executions.transitions import Lease, held, move
-from forge_project.kernel import clock
+from forge_project.kernel import clock, hot
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page, writing
 
@@ -49,7 +49,7 @@ def _sleep(page: Page, execution: Execution, due: datetime, columns: dict[str, A
 
 def on_decided(page: Page, approval: Approval) -> None:
     """The port approvals calls in its deciding transaction: a parked execution is queued again, a live one looks."""
-    execution = Execution.objects.filter(pk=approval.execution_ref).first()
+    execution = hot.one(Execution, {"ref": approval.execution_ref})
     if execution is None:
         return
     tell(execution, SignalKind.APPROVAL_DECIDED, approval_ref=approval.pk, approval_state=approval.state)
@@ -64,7 +64,7 @@ def on_decided(page: Page, approval: Approval) -> None:
 
 def on_questioned(page: Page, approval: Approval, n: int) -> None:
     """The port approvals calls in the transaction in which a person asks the agent something: a signal tells it."""
-    execution = Execution.objects.filter(pk=approval.execution_ref).first()
+    execution = hot.one(Execution, {"ref": approval.execution_ref})
     if execution is not None:
         kind = SignalKind.APPROVAL_QUESTION
         tell(execution, kind, approval_ref=approval.pk, approval_state=approval.state, question=n)

@@ -26,7 +26,14 @@ class Plus:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Any value but this one; Not(None): any value."""
+    """Any value but this one, or those of a tuple; Not(None): any value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """Any value beyond this one."""
 
     value: Any
 
@@ -97,9 +104,11 @@ def _shape(where: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _test(value: Any) -> str:
     if isinstance(value, Not):
+        if isinstance(value.value, tuple):
+            return f"NOT {_test(value.value)}" if value.value else "IS NOT NULL"
         return "IS NOT NULL" if value.value is None else "<> %s"
-    if isinstance(value, AtMost):
-        return "<= %s"
+    if isinstance(value, AtMost | Above):
+        return "<= %s" if isinstance(value, AtMost) else "> %s"
     if isinstance(value, tuple):
         return f"IN ({', '.join(['%s'] * len(value)) or 'NULL'})"  # of nothing: no row
     return "IS NULL" if value is None else "= %s"
@@ -108,7 +117,7 @@ def _test(value: Any) -> str:
 def _given(model: type[Model], where: Mapping[str, Any]) -> list[Any]:
     given: list[Any] = []
     for name, value in where.items():
-        bare = value.value if isinstance(value, Not | AtMost) else value
+        bare = value.value if isinstance(value, Not | AtMost | Above) else value
         several = bare if isinstance(bare, tuple) else (bare,)
         given += [_adapted(model, name, each) for each in several if each is not None]
     return given

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from forge_project.kernel import hot
 from forge_project.ledger.errors import LedgerCorrupt
 from forge_project.ledger.models import Event, Invocation
 from forge_project.ledger.verify import verify
@@ -35,12 +36,12 @@ def payloads(invocation_id: str) -> list[dict[str, Any]]:
 
 
 def _family(invocation_id: str) -> list[tuple[Any, ...]]:
-    first = Invocation.objects.filter(pk=invocation_id).values_list(*INVOCATION, "successors").first()
-    if first is None:
+    first = hot.values(Invocation, (*INVOCATION, "successors"), {"id": invocation_id})
+    if not first:
         raise _corrupt(Finding(invocation=invocation_id, seq=0, problem="invocation_missing"))
-    *row, successors = first
-    later = [f"{invocation_id}~{k}" for k in range(1, successors + 1)]
-    found = Invocation.objects.filter(pk__in=later).values_list(*INVOCATION) if later else []
+    *row, successors = first[0]
+    later = tuple(f"{invocation_id}~{k}" for k in range(1, successors + 1))
+    found = hot.values(Invocation, tuple(INVOCATION), {"id": later}) if later else []
     rows = {one[0]: one for one in found}
     return [tuple(row), *(rows[ref] for ref in later if ref in rows)]
 
@@ -48,8 +49,8 @@ def _family(invocation_id: str) -> list[tuple[Any, ...]]:
 def _pages(invocation_id: str) -> Iterator[list[tuple[Any, ...]]]:
     last = 0
     while True:
-        rows = Event.objects.filter(invocation_id=invocation_id, seq__gt=last).order_by("seq", "id")
-        page = list(rows.values_list(*EVENT)[:_PAGE])
+        after = {"invocation_id": invocation_id, "seq": hot.Above(last)}
+        page = hot.values(Event, tuple(EVENT), after, order="seq", limit=_PAGE)
         yield page
         if len(page) < _PAGE:
             return

@@ -68,6 +68,9 @@ def test_conditions(lived):
     assert hot.values(Execution, ("ref",), {"finished_at": hot.Not(None)}) == [(ended.ref,)]
     assert hot.values(Execution, ("ref",), {"ref": hot.Not(ended.ref)}) == [(waiting.ref,)]
     assert hot.values(Execution, ("ref",), {"turns": hot.AtMost(0)}) == [(waiting.ref,)]
+    assert hot.values(Execution, ("ref",), {"turns": hot.Above(0)}) == [(ended.ref,)]
+    assert hot.values(Execution, ("ref",), {"ref": hot.Not((ended.ref, "x"))}) == [(waiting.ref,)]
+    assert len(hot.values(Execution, ("ref",), {"ref": hot.Not(())})) == 2
     assert [row.ref for row in hot.rows(Execution, {}, order="created_at")] == [ended.ref, waiting.ref]
     assert hot.one(Execution, {"ref": "exec_none"}) is None
     assert hot.exists(Execution, {"ref": ended.ref, "status": "succeeded"})
