@@ -52,10 +52,10 @@ def _write(row: Approval, where: Mapping[str, Any], columns: dict[str, Any]) -> 
     same = {"state": row.state, "version": row.version}
     if any(where.get(name, value) != value for name, value in same.items()):
         return False
-    columns = {"version": row.version + 1} | columns
-    if hot.update(Approval, {"ref": row.pk} | same | where, columns) != 1:
+    values = {"version": row.version + 1, **columns}
+    if hot.update(Approval, {"ref": row.pk, **same, **where}, values) != 1:
         return False
-    for name, value in columns.items():
+    for name, value in values.items():
         setattr(row, name, value)
     return True
 

@@ -86,11 +86,11 @@ def test_columns_left_out_are_read_on_demand(lived):
 @pytest.mark.rows_by_hand
 def test_an_update_counts_its_rows(lived):
     load = CallerLoad.objects.get()
-    assert hot.update(CallerLoad, {"caller_id": load.pk}, {"refused": hot.Plus(3), "served_at": None}) == 1
-    assert hot.update(CallerLoad, {"caller_id": load.pk}, {"refused": hot.Plus(-1)}) == 1
-    assert hot.update(CallerLoad, {"caller_id": load.pk, "refused": hot.AtMost(1)}, {"refused": 9}) == 0
+    assert hot.update(CallerLoad, {"caller_id": load.pk}, {"queued": hot.Plus(3), "served_at": None}) == 1
+    assert hot.update(CallerLoad, {"caller_id": load.pk}, {"queued": hot.Plus(-1)}) == 1
+    assert hot.update(CallerLoad, {"caller_id": load.pk, "queued": hot.AtMost(1)}, {"queued": 9}) == 0
     load.refresh_from_db()
-    assert (load.refused, load.served_at) == (2, None)
+    assert (load.queued, load.served_at) == (2, None)
 
 
 def test_what_is_there_already(lived):
