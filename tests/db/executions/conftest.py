@@ -50,6 +50,16 @@ def workspace(caller, folder):
 
 
 @pytest.fixture
+def rule(approver):
+    """`rule(capability, decision)` makes a rule for everybody."""
+
+    def save(capability, decision):
+        save_rule(SaveRule(name=capability, priority=1, capability=capability, decision=decision, author=approver))
+
+    return save
+
+
+@pytest.fixture
 def marker(tmp_path, monkeypatch, approver):
     path = tmp_path / "marker"
     monkeypatch.setenv("FORGE_TEST_MARKER", str(path))
