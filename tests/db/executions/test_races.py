@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from django.db import connection, connections
@@ -138,7 +139,12 @@ def test_a_take_over_against_a_stale_t1(caller, marker, dead_worker, runtime):
             asked, execution = Asked(1, "tests.marker", {"text": "x"}, None), Execution.objects.get(pk=sent.ref)
             opened = open_one(page, guard, execution, asked, judge_all(pose(execution, [asked]))[1])
         boundary = Boundary(opened.call, execution, find("tests.marker"), guard)
-        stale, _ = at_once(lambda b=boundary: b.begin({"line": "x"}), lambda: reconcile(runtime))
+
+        def begin(boundary=boundary, pause=n % 10 * 0.003):  # it is quicker than finding what is to be taken over
+            time.sleep(pause)
+            boundary.begin({"line": "x"})
+
+        stale, _ = at_once(begin, lambda: reconcile(runtime))
         kinds = [event.kind for event in selectors.events(sent.ref)]
         done = Execution.objects.get(pk=sent.ref)
         assert done.status in ("failed", "running"), done.status
