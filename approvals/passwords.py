@@ -23,7 +23,11 @@ class Backend(ModelBackend):
         if not name or not password or "\0" in name:
             return None
         place = guesses.take(name)
-        found = super().authenticate(request, username=name, password=password)
+        try:
+            found = super().authenticate(request, username=name, password=password)
+        except Exception:
+            guesses.give_back(place)
+            raise
         guesses.settle(place, right=found is not None, actor=_who(request))
         return found if isinstance(found, User) else None
 

@@ -62,13 +62,8 @@ def _mine(lease: Lease) -> dict[str, Any]:
     return {"ref": lease.ref, "attempt": lease.attempt, "worker_id": lease.worker_id}
 
 
-def move(
-    page: Page, row: Execution, to: Status, event: Event, *, lease: Lease | None, new: bool = False, **facts: Any
-) -> None:
-    """Moves an execution and writes its fact. `lease` is None only in submit, cancel, decided, reconcile, resolve.
-
-    `new`: the move itself proves the event's id unused (Page.add).
-    """
+def move(page: Page, row: Execution, to: Status, event: Event, *, lease: Lease | None, **facts: Any) -> None:
+    """Moves an execution and writes its fact. `lease` is None only in submit, cancel, decided, reconcile, resolve."""
     _same_invocation(page, row.ref)
     was = Status(row.status)
     if to not in MOVES[was]:
@@ -86,7 +81,7 @@ def move(
         raise Conflict("the execution moved on without us", execution=row.ref)
     for name, value in facts.items():
         setattr(row, name, value)
-    page.add(event, new=new)
+    page.add(event)
     _count(row.caller_id, was, to)
     tell.moved(row, was, to, _reason(event))
     logged.moved(row, was, to, _reason(event))

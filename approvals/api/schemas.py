@@ -13,7 +13,7 @@ from forge_project.kernel.edge.requests import Body
 _ID = r"^[\x21-\x7e]{1,200}$(?!\n)"
 _REASON = {"type": "string", "maxLength": MAX_REASON}
 _SHOWN = {
-    "type": "string", "maxLength": 120,
+    "type": "string", "pattern": r"^[\x21-\x7e]{0,120}$(?!\n)",
     "description": "of the approval, as seen; to approve, needed once the agent was asked something",
 }  # fmt: skip
 DECIDE = Body(

@@ -132,8 +132,10 @@ class WorkspaceAdmin(ForgeAdmin):
         """Through the services; of an old one what it lets pass changes, and its agents."""
         sent, actor = form.cleaned_data, actors.of(request.user)
         says = {name: sent[name] for name in _LETS_PASS}
-        if change:
-            workspaces.change_workspace(ChangeWorkspace(name=obj.name, actor=actor, **says))
+        if change:  # what this page did not touch may have been changed meanwhile: it stays
+            touched = {name: value for name, value in says.items() if name in form.changed_data}
+            if touched:
+                workspaces.change_workspace(ChangeWorkspace(name=obj.name, actor=actor, **touched))
             return
         asked = AddWorkspace(name=sent["name"], path=sent["path"], hosts=sent["hosts"], actor=actor, **says)
         obj.pk = workspaces.add_workspace(asked).pk

@@ -85,7 +85,10 @@ def wait(row: Execution, seconds: int) -> Execution:
     while status not in AT_REST and (left := deadline - clock.monotonic()) > 0:
         time.sleep(min(pause, left))
         pause = min(pause * POLL_GROWTH, LAST_POLL)
-        ((status,),) = hot.values(Execution, ("status",), {"ref": row.pk})
+        found = hot.values(Execution, ("status",), {"ref": row.pk})
+        if not found:
+            raise Missing("no such execution", execution=row.pk)
+        status = found[0][0]
     return _again(row) if seconds else row
 
 

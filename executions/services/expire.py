@@ -2,10 +2,9 @@
 
 import logging
 
-from django.db import Error as DatabaseFault
-
 from approvals.services.expire import expire_due as expire_approvals
 from executions.models import Execution
+from executions.services.faults import OUTAGE
 from executions.services.finish import End, finish
 from executions.services.quarantine import SEALED
 from executions.services.shapes import Fault
@@ -35,7 +34,7 @@ def _expire(ref: str) -> int:
             finish(page, execution, End(status=Status.TIMED_OUT, fault=EXPIRED), lease=None)
     except Conflict:
         return 0
-    except DatabaseFault:
+    except OUTAGE:
         raise
     except Exception as error:  # a bad row stops no other; reconcile or an operator will meet it
         log.error("not expired: %s", ref, exc_info=error)

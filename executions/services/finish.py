@@ -84,7 +84,7 @@ def finish(
     else:
         closed = SideEffect.NOT_APPLIED if effect == SideEffect.NOT_STARTED else effect
         facts |= {"side_effect": closed, "finished_at": clock.now()}
-        move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, new=True, **facts)
+        move(page, execution, end.status, _event(page, execution, end, closed), lease=lease, **facts)
     end_attempt(execution, end.ending or end.status.value, (end.columns or {}).get("metrics", {}))
     volume.account(execution)
 

@@ -7,13 +7,13 @@ one stays put aside until an operator cancels it.
 import logging
 from collections.abc import Iterator
 
-from django.db import Error as DatabaseFault
 from django.db.models import F
 
 from executions.errors import LeaseLost
 from executions.models import Call, Execution, SessionValue
 from executions.outbox import logged
 from executions.services import hints, journal, sealed, session_state, waiting
+from executions.services.faults import OUTAGE
 from executions.services.finish import end_attempt
 from executions.states import TERMINAL, CallStatus, Status
 from executions.transitions import Lease, held
@@ -59,7 +59,7 @@ def _put_aside(lease: Lease, broken: SealBroken) -> bool:
 def release_readable() -> list[str]:
     """Lets those go on that a key opens again; their refs. What they waited put aside does not count as time."""
     rows = Execution.objects.filter(quarantined__startswith=SEALED).exclude(status__in=TERMINAL)
-    return [row.ref for row in rows.order_by("created_at") if _opens(row) and _released(row.ref)]
+    return [row.ref for row in rows.order_by("created_at") if _released(row)]
 
 
 def _opens(execution: Execution) -> bool:
@@ -83,14 +83,14 @@ def _tokens(execution: Execution) -> Iterator[bytes | memoryview | None]:
         yield from session.values_list("sealed_value", flat=True)
 
 
-def _released(ref: str) -> bool:
+def _released(row: Execution) -> bool:
     """One bad row stops no other."""
     try:
-        return _release(ref)
-    except DatabaseFault:
+        return _opens(row) and _release(row.ref)
+    except OUTAGE:
         raise
     except Exception as error:
-        log.error("not released: %s", ref, exc_info=error)
+        log.error("not released: %s", row.ref, exc_info=error)
         return False
 
 

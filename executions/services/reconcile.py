@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import Error as DatabaseFault
 from django.db.models import Q
 
 from executions.capabilities.base import Effect
@@ -19,6 +18,7 @@ from executions.outbox import logged
 from executions.services import catalog, processes, quarantine, settle, waiting, workers
 from executions.services.after_unknown import end_of_request, interrupted
 from executions.services.claim import served_here
+from executions.services.faults import OUTAGE
 from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
 from executions.services.locks import workspace_lock
 from executions.services.runtime import Runtime
@@ -102,7 +102,7 @@ def _one(ref: str, runtime: Runtime) -> str | None:
     except (NotOurs, LeaseLost) as lost:
         log.info("another was first: %s: %s", ref, lost.message)
         return None
-    except (DatabaseFault, OSError, DeadlinePassed) as error:
+    except (*OUTAGE, OSError, DeadlinePassed) as error:
         # The trouble of the moment, not the row's: the next sweep looks again.
         log.warning("not settled now: %s: %s", ref, type(error).__name__)
         return None

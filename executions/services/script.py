@@ -196,8 +196,8 @@ class Script:
     def _reopen(self, given: frozenset[int]) -> None:
         """After replay: what has ended meanwhile is told next, what was decided runs, the rest goes on waiting."""
         execution = self._attempt.execution
-        new = {"execution_id": execution.pk, "round": execution.round, "n": hot.Not(tuple(given))}
-        for call in hot.rows(Call, new, order="n"):
+        ours = hot.values(Call, ("id", "n"), {"execution_id": execution.pk, "round": execution.round})
+        for call in hot.rows(Call, {"id": tuple(pk for pk, n in ours if n not in given)}, order="n"):
             match CallStatus(call.status):
                 case CallStatus.REQUESTED if sleeping.sleeps(call):
                     self._sleeping.add(call)

@@ -25,6 +25,7 @@ from forge_project.kernel import clock
 
 log = logging.getLogger("forge.worker")
 TICK_SECONDS = 0.5
+RELEASE_SECONDS = 60.0  # between looks at what was put aside for want of a key: a worker without it may have been first
 _OF_THE_TIME = 0.9  # to drain in; the rest is for the process's own end
 _DRAIN_POLL_SECONDS = 0.05
 
@@ -132,12 +133,9 @@ class WorkerProcess:
 
     def _housekeep(self) -> None:
         """What may be late: settling what dead workers left, and ending what nobody answered."""
-        reconciled_at, released = 0.0, False
+        reconciled_at, released_at = 0.0, -RELEASE_SECONDS
         while not self._stopped.wait(TICK_SECONDS):
             try:
-                if not released:  # keys change with a start
-                    quarantine.release_readable()
-                    released = True
                 every = workers.WATCH_SECONDS if self.runtime.watching else settings.FORGE_SWEEP_SECONDS
                 due = clock.monotonic() - reconciled_at >= min(every, settings.FORGE_SWEEP_SECONDS)
                 if due or self._reconcile_wanted.is_set():
@@ -146,6 +144,9 @@ class WorkerProcess:
                     if reconcile(self.runtime) + reobserve_due(self.runtime):
                         self._wake.set()
                     expire_due()
+                    if clock.monotonic() - released_at >= RELEASE_SECONDS:
+                        released_at = clock.monotonic()
+                        quarantine.release_readable()
             except DatabaseFault as error:
                 log.warning("housekeeping failed, will be tried again: %s", type(error).__name__)
             except Exception as error:

@@ -30,7 +30,7 @@ class Fingerprints:
         """Whether `digest` was made of `value`, under whichever of our keys it names."""
         scheme, _, rest = digest.rpartition(":")
         scheme, _, key_id = scheme.rpartition(":")
-        if scheme != SCHEME or key_id not in self._keys or not rest:
+        if scheme != SCHEME or key_id not in self._keys or not rest.isascii():
             return False
         return hmac.compare_digest(digest, self._digest(key_id, value))
 

@@ -41,6 +41,7 @@ def _executed(text: str, given: Sequence[Any]) -> Any:
 
 def _prepared(text: str, given: Sequence[Any]) -> Any:
     from psycopg import Cursor  # is there where PostgreSQL is used
+    from psycopg.errors import FeatureNotSupported
 
     connection.ensure_connection()
     connection.validate_no_broken_transaction()
@@ -50,4 +51,8 @@ def _prepared(text: str, given: Sequence[Any]) -> Any:
             driver.prepare_threshold is None
         ):  # Django's way of preparing nothing; ours: nothing that does not ask for it
             driver.prepare_threshold, driver.prepared_max = _NEVER, MOST_PREPARED
-        return Cursor(driver).execute(text, given, prepare=True)
+        try:
+            return Cursor(driver).execute(text, given, prepare=True)
+        except FeatureNotSupported:  # a migration changed what it gives: this connection would never do again
+            driver.close()
+            raise

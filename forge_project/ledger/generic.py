@@ -12,7 +12,7 @@ from uuid6 import uuid7
 from forge_project.kernel import canonical
 from forge_project.kernel.errors import ForgeError, Invalid, TooLarge
 from forge_project.ledger import operations, statements, streams
-from forge_project.ledger.errors import IdentityConflict, OperationConflict, ReservedInvocation
+from forge_project.ledger.errors import IdentityConflict, OperationConflict, ReservedFact, ReservedInvocation
 from forge_project.ledger.events import TERMINAL, Event, Identity, Source
 from forge_project.ledger.models import OperationState
 from forge_project.ledger.schema.checks import fault, mapping
@@ -24,6 +24,7 @@ MAX_EVENT = 1024 * 1024  # bytes of its canonical text
 MAX_BATCH = 1000
 _LONGEST_NAME = 150
 _RESERVED = re.compile(r"forge:.*|.*~.*|exec_[0-9a-f]{32}")
+_RESERVED_ID = re.compile(r"(exec|toolop)_[0-9a-f]{32}.*")  # events are unique by owner: one of ours could not come
 _OURS = {"event_id", "session_id", "invocation_id", "run_id", "turn_id"}
 
 
@@ -61,6 +62,8 @@ def parse(body: Any, place: Place, path: str = "") -> Given:
     lane = lane_of(payload, path)
     refuse_reserved(lane, payload, path)
     _refuse_reserved_invocation(payload["invocation_id"], path)
+    if _RESERVED_ID.fullmatch(payload["event_id"]):
+        raise ReservedFact("events of this name are Forge's own", path=f"{path}/event_id")
     _refuse_partial(payload, path)
     if lane == Lane.FUNCTION_CALL and (not 0 < len(payload["content"]["name"]) <= _LONGEST_NAME):
         raise fault("a tool's name has 1-150 characters", f"{path}/content/name", "name")

@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, NotSupportedError, connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
@@ -127,3 +127,23 @@ def test_postgresql_has_it_prepared(lived):
         "SELECT name FROM pg_prepared_statements WHERE statement LIKE %s AND generic_plans + custom_plans = 3",
         ["SELECT $1::int + 40"],
     )
+
+
+def test_a_column_that_was_changed_costs_one_statement(db):
+    if connection.vendor != "postgresql":
+        pytest.skip("PostgreSQL prepares statements; this is SQLite")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE changed (a varchar(5))")
+    try:
+        assert plain.rows("SELECT a FROM changed", []) == []
+        migrating = connection.copy()  # somebody else's connection: its ALTER TABLE is no news to this one's driver
+        with migrating.cursor() as cursor:
+            cursor.execute("ALTER TABLE changed ALTER a TYPE varchar(9)")
+        migrating.close()
+        with pytest.raises(NotSupportedError):
+            plain.rows("SELECT a FROM changed", [])
+        connection.close()
+        assert plain.rows("SELECT a FROM changed", []) == []
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE changed")

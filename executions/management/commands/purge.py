@@ -7,8 +7,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from knox.models import AuthToken
 from tqdm import tqdm
 
+from approvals.services.tokens import revoke_tokens
 from executions.management.refusals import USAGE
 from executions.services import retention
 from forge_project.kernel import actors, clock
@@ -19,7 +21,7 @@ from forge_project.ledger import tombstones
 class Command(BaseCommand):
     help = (
         "Removes the events of invocations sealed long ago and checkpointed (a signed tombstone stays for each), "
-        "deliveries that arrived and signals acknowledged long ago."
+        "deliveries that arrived, signals acknowledged long ago and expired tokens."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,16 +41,18 @@ class Command(BaseCommand):
         chains = tombstones.Purge(before=sealed, actor=actor, reason=options["reason"])
         ended = now - timedelta(days=options["signal_days"])
         outbox = retention.Forget(before=ended, actor=actor, reason=options["reason"])
+        expired = AuthToken.objects.filter(expiry__lt=now)
         try:
             if options["dry_run"]:
-                count, told = sum(1 for _ in tombstones.due(chains)), retention.due(outbox)
+                count, told, dead = sum(1 for _ in tombstones.due(chains)), retention.due(outbox), expired.count()
             else:
                 with tqdm(unit="row", disable=None, file=sys.stderr, leave=False) as bar:
                     count = tombstones.purge(chains, progress=lambda _ref: bar.update())
                     told = retention.forget(outbox, progress=bar.update)
+                    dead = len(revoke_tokens(expired, actor=actor))
         except ForgeError as error:
             raise CommandError(error.message, returncode=USAGE) from None
-        counts = {"invocations": count, "deliveries": told.deliveries, "signals": told.signals}
+        counts = {"invocations": count, "deliveries": told.deliveries, "signals": told.signals, "tokens": dead}
         done = "would be removed" if options["dry_run"] else "removed"
         said = ", ".join(f"{number} {name}" for name, number in counts.items())
         self.stdout.write(json.dumps(counts) if options["json"] else f"{said} {done}")

@@ -54,6 +54,7 @@ def test_from_the_question_to_the_approved_write(api, ann, asked, approver, fold
     body = {"decision": "approve", "version": 1, "fingerprint": seen["fingerprint"]}
     url = f"{BASE}/approvals/{asked.ref}/decide/"
     assert refused(ann.post(url, body, format="json"), 409, "STATE_CONFLICT")["rule"] == "approval.questions"
+    refused(ann.post(url, body | {"shown": seen["shown"][:-1] + "é"}, format="json"), 400, "INVALID_REQUEST")
     assert ann.post(url, body | {"shown": seen["shown"]}, format="json").status_code == 200
     assert facts(asked.invocation_id)[-1]["shown"] == seen["shown"] != seen["fingerprint"]
     run_all(runtime)

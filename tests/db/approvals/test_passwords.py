@@ -4,7 +4,9 @@ import threading
 
 import pytest
 from django.contrib.auth import authenticate
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import RequestFactory
 
 from approvals import passwords
@@ -191,3 +193,15 @@ def test_the_right_one_among_wrong_ones_at_once():
         assert sum(one is None for one in ended) <= 5
         assert all(one is None or isinstance(one, TooMany | User) for one in ended), ended
         PasswordTries.objects.all().delete()
+
+
+def test_trouble_while_it_is_looked_at_takes_no_place(ann, monkeypatch):
+    def broken(*_, **__):
+        raise OperationalError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelBackend, "authenticate", broken)
+        for _ in range(7):
+            with pytest.raises(OperationalError):
+                authenticate(None, username=ann.username, password="whatever it is")
+    assert PasswordTries.objects.get().tries == []

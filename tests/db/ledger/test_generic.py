@@ -128,6 +128,13 @@ def test_facts_of_the_tool_boundary_are_reserved(body):
     assert refusal(call(), bound)[0] == "RESERVED_FACT"
 
 
+@pytest.mark.parametrize("name", ["exec_{}_finished", "exec_{}~1_finished", "toolop_{}_call", "toolop_{}_dispatch_1"])
+def test_the_names_of_forges_own_events_are_reserved(name):
+    """Events are unique by owner: under such a name the end of an execution could not be written any more."""
+    given = call() | {"event_id": name.format("0" * 32)}
+    assert refusal(given)[0] == "RESERVED_FACT"
+
+
 def test_forges_invocations_are_reserved():
     with writing("forges", opening=identity("forges")) as page:
         page.add(fact("one"))

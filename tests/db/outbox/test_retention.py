@@ -7,6 +7,7 @@ from ipaddress import ip_network
 
 import pytest
 from django.core.management import CommandError, call_command
+from knox.models import AuthToken
 
 from executions.outbox.models import Delivery, Signal, Webhook
 from executions.services import retention
@@ -119,9 +120,9 @@ def command(*args):
 def test_the_command_takes_chains_and_signals_each_by_its_own_days(told, settings):
     ref = Signal.objects.get(pk=told()).execution_id
     checkpoints.take()
-    none = {"invocations": 0, "deliveries": 0, "signals": 0}
+    none = {"invocations": 0, "deliveries": 0, "signals": 0, "tokens": 0}
     assert command() == none
-    both = {"invocations": 0, "deliveries": 1, "signals": 1}
+    both = {"invocations": 0, "deliveries": 1, "signals": 1, "tokens": 0}
     assert command("--signal-days", "0", "--dry-run") == both
     assert Delivery.objects.count() == 1
     assert command("--signal-days", "0") == both
@@ -134,3 +135,12 @@ def test_a_negative_number_is_refused():
     with pytest.raises(CommandError) as refused:
         command("--signal-days", "-1")
     assert refused.value.returncode == 2
+
+
+def test_the_command_ends_tokens_that_have_expired(caller):
+    AuthToken.objects.create(caller, expiry=timedelta(seconds=-5))
+    kept = AuthToken.objects.create(caller, expiry=timedelta(days=1))[0]
+    out = StringIO()
+    call_command("purge", "--json", stdout=out)
+    assert json.loads(out.getvalue())["tokens"] == 1
+    assert list(AuthToken.objects.values_list("pk", flat=True)) == [kept.pk]
