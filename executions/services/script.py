@@ -211,7 +211,7 @@ class Script:
                     self._ready.append(history.told(self._attempt.execution, (call.n,))[0])
 
     def _redispatch(self, call: Call) -> None:
-        turns.prepare_again(self._attempt.guard, call)
+        turns.prepare_again(self._attempt.guard, self._attempt.execution, call)
         self._dispatch(call)
 
     def _answer(self) -> Ending | None:

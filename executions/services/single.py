@@ -63,7 +63,7 @@ def _open(attempt: Attempt) -> tuple[Call, Report | None]:
         if call.status in CALL_ENDS:
             return call, Report(n=1, state="ended", told=unseal(call.sealed_result or b""))
         if call.status == CallStatus.PREPARED:  # a read whose worker died
-            turns.prepare_again(attempt.guard, call)
+            turns.prepare_again(attempt.guard, attempt.execution, call)
         return call, None
     request = unseal(attempt.execution.sealed_request)
     asked = Asked(1, attempt.execution.capability, request["input"], attempt.execution.purpose or None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from approvals.policy import DEFAULT, Question, Verdict, rules_of
+from approvals.policy import DEFAULT, Question, Verdict, judge, rules_of
 from executions.capabilities.base import Capability, validate_input
 from executions.models import Call, Execution
 from executions.sandbox.guest import Guest
@@ -154,8 +154,26 @@ def _ended(page: Page, call: Call, fault: Fault, *, rejected: bool) -> Opened:
     return Opened(call=call, told=Ended(fault=fault).told())
 
 
-def prepare_again(guard: Guard, call: Call) -> None:
-    """T1 of a read by a newer attempt, after reconcile marked it to be asked again."""
-    with writing(guard.lease.ref) as page:
-        guard.pass_dispatch(page, writes=False, tools=[call.tool])
-        journal.prepare(page, call, guard.lease.attempt)
+def prepare_again(guard: Guard, execution: Execution, call: Call) -> None:
+    """T1 of a read by a newer attempt, after reconcile marked it to be asked again.
+
+    Policy is asked again too: Denied where it forbids now, or lets no longer pass what nobody but it had let pass.
+    """
+    capability = catalog.find(call.tool)
+    question = None if capability is None else asking.of_call(execution, capability, call)
+
+    def write() -> None:
+        with writing(guard.lease.ref) as page:
+            now = guard.pass_dispatch(page, writes=False, tools=[call.tool])
+            verdict = None if question is None else judge(asking.today(question, now))
+            if verdict is not None and verdict.decision != "ALLOW" and _forbids(verdict, now, call):
+                raise denied(verdict)
+            journal.prepare(page, call, guard.lease.attempt)
+
+    asking.settled(write, [] if question is None else [question])
+
+
+def _forbids(verdict: Verdict, execution: Execution, call: Call) -> bool:
+    """What a person or a reviewer let pass once stays so, short of a DENY."""
+    let = bool(call.approval_ref) or execution.decision_path not in ("", "deterministic")
+    return verdict.decision == "DENY" or not let

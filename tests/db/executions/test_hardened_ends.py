@@ -187,3 +187,26 @@ def test_a_result_received_before_the_cancel_was_seen_is_kept(caller, workspace,
     done = row(sent)
     assert (done.status, unseal(done.sealed_result), done.cancel_requested_at is not None) == ("succeeded", "x", True)
     assert Output.objects.get().text == "bye\n"
+
+
+@pytest.mark.parametrize("decision", ["DENY", "REVIEW"])
+def test_a_read_is_not_asked_again_once_policy_forbids_it(caller, workspace, folder, runtime, rule, decision):
+    sent = retried_read(caller, folder, runtime)
+    rule("file.read", decision)
+    run_one(runtime)
+    assert end(sent) == ("failed", "POLICY_DENIED")
+    assert (Call.objects.get().status, Call.objects.get().error_code) == ("failed", "INTERRUPTED")
+
+
+@pytest.mark.parametrize("decision", ["DENY", "REVIEW"])
+def test_nor_that_of_a_single_request(caller, workspace, folder, runtime, rule, decision):
+    (folder / "a").write_text("x")
+    sent = send(caller, capability="file.read", input={"path": "a"}, workspace="ws", interruption="resume")
+    with failpoints.crash_at("t1.after"):
+        run_one(runtime)
+    reconcile(runtime)
+    Execution.objects.update(due_at=None)
+    rule("file.read", decision)
+    run_one(runtime)
+    assert end(sent) == ("failed", "POLICY_DENIED")
+    assert (Call.objects.get().status, Call.objects.get().error_code) == ("failed", "INTERRUPTED")

@@ -9,7 +9,7 @@ from tests.db.executions import run_one, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 READS = "return (await tools.call('file.read', {path: 'a'})).content.length"
-SUBMIT, RUN = 16, {"postgresql": 43, "sqlite": 47}  # with BEGIN and COMMIT, and the heartbeat that `run_one` writes
+SUBMIT, RUN = 16, {"postgresql": 44, "sqlite": 48}  # with BEGIN and COMMIT, and the heartbeat that `run_one` writes
 
 
 @pytest.fixture

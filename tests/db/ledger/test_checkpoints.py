@@ -232,7 +232,9 @@ def test_the_commands_say_what_they_did(file):
     assert said("ledger_checkpoint") == "checkpoint 1"
     assert said("ledger_checkpoint", "--json") == '{"checkpoints": []}'
     assert said("ledger_verify", "--against", str(file)) == "ledger verified: 1 events"
-    assert said("purge", "--days", "0", "--dry-run") == "1 invocations, 0 deliveries, 0 signals, 0 tokens would be removed"
+    assert (
+        said("purge", "--days", "0", "--dry-run") == "1 invocations, 0 deliveries, 0 signals, 0 tokens would be removed"
+    )
     assert said("purge", "--days", "0") == "1 invocations, 0 deliveries, 0 signals, 0 tokens removed"
     assert said("ledger_verify", "--against", str(file)) == "ledger verified: 1 events"
     assert Invocation.objects.get(pk="a").head_seq == 1
