@@ -1,5 +1,5 @@
 """SQL text as the busiest transactions use it. PostgreSQL prepares it once a connection: planning it anew each time
-cost more than running it (measured here: 14 ms of the server's time an execution, 64 statements)."""
+cost more than running it (measured on a busy machine: 14 ms of the server's time an execution, 9 prepared)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,9 +47,7 @@ def _prepared(text: str, given: Sequence[Any]) -> Any:
     connection.validate_no_broken_transaction()
     with connection.wrap_database_errors:
         driver = connection.connection
-        if (
-            driver.prepare_threshold is None
-        ):  # Django's way of preparing nothing; ours: nothing that does not ask for it
+        if driver.prepare_threshold is None:  # Django prepares nothing; from here on, what asks for it
             driver.prepare_threshold, driver.prepared_max = _NEVER, MOST_PREPARED
         try:
             return Cursor(driver).execute(text, given, prepare=True)
