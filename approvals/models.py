@@ -279,12 +279,10 @@ class Notice(models.Model):
 class PasswordTries(models.Model):
     """Passwords tried lately for one name, whether or not it is an account; the row goes when none of them counts."""
 
-    name = models.CharField(
-        primary_key=True, max_length=DIGEST
-    )  # a keyed digest: people type passwords into this field
-    tries = models.JSONField(
-        default=list
-    )  # [which, when, whether it was wrong]; at most FORGE_PASSWORD_GUESSES of them
+    # A keyed digest: people type passwords into this field.
+    name = models.CharField(primary_key=True, max_length=DIGEST)
+    # [which, when, whether it was wrong], at most FORGE_PASSWORD_GUESSES of them.
+    tries = models.JSONField(default=list)
     locked_until = models.DateTimeField(null=True, blank=True)
     counts_until = models.DateTimeField(db_index=True)
 

@@ -2,13 +2,12 @@
 
 import logging
 
-from django.db import InterfaceError, OperationalError
-
 from approvals import ports
 from approvals.models import Approval
 from approvals.states import LIVE, State
 from approvals.transitions import move
 from forge_project.kernel import clock, hot
+from forge_project.kernel.plain import OUTAGE
 from forge_project.ledger.writing import writing
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ def expire_due(limit: int = 100) -> int:
 def _expired(ref: str, invocation_id: str) -> bool:
     try:
         return _expire(ref, invocation_id)
-    except (OperationalError, InterfaceError):
+    except OUTAGE:
         raise  # the database's trouble, not this row's
     except Exception:
         log.exception("approval %s can't be expired", ref)

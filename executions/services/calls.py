@@ -5,8 +5,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from django.db import InterfaceError, OperationalError
-
 from approvals.errors import PolicyChanged, PreconditionChanged
 from approvals.policy import Verdict, asked_outside, judge
 from approvals.services.grant_use import covering
@@ -31,6 +29,7 @@ from executions.transitions import check_held, held
 from forge_project.kernel import failpoints
 from forge_project.kernel.errors import Denied, ForgeError, Unidentified
 from forge_project.kernel.log.event import event
+from forge_project.kernel.plain import OUTAGE
 from forge_project.ledger.writing import writing
 
 _AGAIN_AFTER = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds
@@ -220,12 +219,12 @@ def _kept(job: Job, execution: Execution, outcome: Outcome, stored: list[str], e
     for seconds in _AGAIN_AFTER:
         try:
             return _write_outcome(job, execution, outcome, stored, effect)
-        except (OperationalError, InterfaceError) as error:
+        except OUTAGE as error:
             log.warning("outcome not written yet: %s: %s", job.call.call_id, type(error).__name__)
             trouble = error
         release_connections()
         time.sleep(seconds)
-        with suppress(OperationalError, InterfaceError):
+        with suppress(*OUTAGE):
             job.call.refresh_from_db()  # the commit may have come through though its answer did not
     raise trouble
 

@@ -4,13 +4,13 @@ import logging
 
 from approvals.services.expire import expire_due as expire_approvals
 from executions.models import Execution
-from executions.services.faults import OUTAGE
 from executions.services.finish import End, finish
 from executions.services.quarantine import SEALED
 from executions.services.shapes import Fault
 from executions.states import Status
 from forge_project.kernel import clock
 from forge_project.kernel.errors import Conflict
+from forge_project.kernel.plain import OUTAGE
 from forge_project.ledger.writing import writing
 
 log = logging.getLogger("forge.executions")

@@ -2,12 +2,8 @@
 
 import logging
 
-from django.db import InterfaceError, OperationalError
-
 from executions.services.shapes import Fault
 from forge_project.kernel.errors import ForgeError
-
-OUTAGE = (OperationalError, InterfaceError)  # of the database: the moment's trouble, no row's
 
 log = logging.getLogger("forge.executions")
 INTERRUPTED = Fault(

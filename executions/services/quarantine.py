@@ -13,12 +13,12 @@ from executions.errors import LeaseLost
 from executions.models import Call, Execution, SessionValue
 from executions.outbox import logged
 from executions.services import hints, journal, sealed, session_state, waiting
-from executions.services.faults import OUTAGE
 from executions.services.finish import end_attempt
 from executions.states import TERMINAL, CallStatus, Status
 from executions.transitions import Lease, held
 from forge_project.kernel import clock
 from forge_project.kernel.log.event import event
+from forge_project.kernel.plain import OUTAGE
 from forge_project.kernel.sealing import SealBroken
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import writing

@@ -18,7 +18,6 @@ from executions.outbox import logged
 from executions.services import catalog, processes, quarantine, settle, waiting, workers
 from executions.services.after_unknown import end_of_request, interrupted
 from executions.services.claim import served_here
-from executions.services.faults import OUTAGE
 from executions.services.finish import UNKNOWN_EFFECT, End, end_attempt, finish
 from executions.services.locks import workspace_lock
 from executions.services.runtime import Runtime
@@ -27,6 +26,7 @@ from executions.states import CallStatus, Interruption, Kind, Status
 from executions.transitions import HOLDING, Lease, held, move
 from forge_project.kernel import clock, failpoints
 from forge_project.kernel.log.event import event
+from forge_project.kernel.plain import OUTAGE
 from forge_project.kernel.sealing import SealBroken
 from forge_project.ledger.events import fact
 from forge_project.ledger.writing import Page, writing

@@ -4,8 +4,9 @@ cost more than running it (measured on a busy machine: 14 ms of the server's tim
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
+OUTAGE = (OperationalError, InterfaceError)  # of the database: the moment's trouble, no row's
 MOST_PREPARED = 400  # on one connection; the driver forgets the least used beyond
 _NEVER = 2**31 - 1  # executions until the driver prepares a statement of its own accord
 
